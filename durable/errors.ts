@@ -1,0 +1,123 @@
+/**
+ * Every error that a client can see: one class each, built from data, with a stable snake_case code. The worker
+ * turns them into RFC 9457 problem documents; the loop turns them into a turn's `error` reason. `detail` and
+ * `facts` are for the caller, so no secret and no hidden name goes into them.
+ */
+import type { Failure } from './transcript/events.ts';
+
+export type Fact = string | number | boolean | null | string[];
+export type Facts = Record<string, Fact>;
+
+/** An error as data: what crosses an RPC boundary, where classes do not. */
+export interface ErrorData {
+  code: string;
+  /** HTTP status where a route answers with it. */
+  status: number;
+  title: string;
+  detail: string;
+  facts: Facts;
+}
+
+export class PerchError extends Error {
+  readonly data: ErrorData;
+  constructor(data: ErrorData) {
+    super(data.detail);
+    this.name = 'PerchError';
+    this.data = data;
+  }
+}
+
+/** An RPC answer: a value, or an error as data. */
+export type Outcome<T> = { ok: true; value: T } | { ok: false; error: ErrorData };
+
+export function toFailure(error: ErrorData): Failure {
+  const { code, detail, facts } = error;
+  return Object.keys(facts).length > 0 ? { code, message: detail, facts } : { code, message: detail };
+}
+
+function define(status: number, code: string, title: string) {
+  return (detail: string, facts: Facts = {}): PerchError =>
+    new PerchError({ code, status, title, detail, facts });
+}
+
+// Requests
+export const invalidRequest = define(400, 'invalid_request', 'The request is not valid');
+export const malformedJson = define(400, 'malformed_json', 'The body is not JSON');
+export const bodyTooLarge = define(413, 'body_too_large', 'The body is too large');
+export const forgedSource = define(400, 'forged_source', 'A body cannot say who is speaking');
+export const unsupportedMediaType = define(415, 'unsupported_media_type', 'The content type is not supported');
+export const notFound = define(404, 'not_found', 'There is nothing here');
+export const methodNotAllowed = define(405, 'method_not_allowed', 'The method is not allowed here');
+export const internalError = define(500, 'internal_error', 'Something failed here');
+export const unavailable = define(503, 'unavailable', 'Try again shortly');
+
+// Keys
+export const unauthenticated = define(401, 'unauthenticated', 'A valid API key is needed');
+export const missingScope = define(403, 'missing_scope', 'The API key lacks a scope');
+
+// Sessions
+export const sessionNotFound = define(404, 'session_not_found', 'There is no such session');
+export const sessionExists = define(409, 'session_exists', 'The session exists already');
+export const unknownAgent = define(422, 'unknown_agent', 'There is no such agent');
+export const unknownModel = define(422, 'unknown_model', 'There is no such model');
+export const idempotencyConflict = define(
+  409,
+  'idempotency_conflict',
+  'The Idempotency-Key was used with another request',
+);
+export const mediaNotAccepted = define(422, 'media_not_accepted', 'The model does not take this content');
+export const messageTooLarge = define(413, 'message_too_large', 'The message is too large');
+export const valueTooLarge = define(413, 'value_too_large', 'The value is too large to keep');
+export const stepNotFound = define(404, 'step_not_found', 'There is no such step');
+
+// Prompt assembly
+export const promptUnknownVariable = define(422, 'prompt_unknown_variable', 'A section names an unknown variable');
+export const promptVariableWithoutValue = define(
+  422,
+  'prompt_variable_without_value',
+  'A section names a variable that has no value here',
+);
+export const promptMalformedReference = define(
+  422,
+  'prompt_malformed_reference',
+  'A section holds a malformed reference',
+);
+export const promptUnbalancedReference = define(
+  422,
+  'prompt_unbalanced_reference',
+  'A section holds an unbalanced reference',
+);
+export const registryDuplicate = define(500, 'registry_duplicate', 'A name is registered twice');
+export const registryInvalid = define(500, 'registry_invalid', 'A registration is not valid');
+export const toolOrderUnknown = define(500, 'tool_order_unknown', 'The tool order names an unknown tool');
+
+// Models
+export const modelNotConfigured = define(422, 'model_not_configured', 'The model has no credentials here');
+export const modelAuthFailed = define(502, 'model_auth_failed', 'The provider refused the credentials');
+export const modelRateLimited = define(502, 'model_rate_limited', 'The provider limits the rate');
+export const modelUnavailable = define(502, 'model_unavailable', 'The provider failed');
+export const modelBadRequest = define(502, 'model_bad_request', 'The provider rejected the request');
+export const modelStalled = define(504, 'model_stalled', 'The model stopped answering');
+export const modelStreamCut = define(502, 'model_stream_cut', 'The answer ended before it was complete');
+export const modelResponseInvalid = define(502, 'model_response_invalid', 'The answer cannot be read');
+export const modelUnreachable = define(502, 'model_unreachable', 'The provider cannot be reached');
+export const modelRefused = define(502, 'model_refused', 'The provider declined to answer');
+export const modelEmptyAnswer = define(502, 'model_empty_answer', 'The model answered nothing');
+
+// Skills
+export const skillBundleMissing = define(503, 'skill_bundle_missing', 'No skills are published');
+export const skillManifestMissing = define(503, 'skill_manifest_missing', 'The published skills cannot be read');
+export const skillContentMissing = define(503, 'skill_content_missing', "A skill's content cannot be read");
+export const skillNameInvalid = define(400, 'skill_name_invalid', 'The skill name is not valid');
+export const skillUnknown = define(404, 'skill_unknown', 'There is no such skill');
+export const skillNotModelInvocable = define(
+  403,
+  'skill_not_model_invocable',
+  'Only a person can invoke this skill',
+);
+
+/** An unexpected failure as data; what it says inside stays inside. */
+export function toErrorData(error: unknown): ErrorData {
+  if (error instanceof PerchError) return error.data;
+  return internalError('An unexpected error stopped this. The log line of this request has the reason.').data;
+}

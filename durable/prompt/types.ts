@@ -1,0 +1,114 @@
+/** The vocabulary of prompt assembly (DESIGN section 5). Interfaces are open for declaration merging. */
+import type { JSONValue } from '@ai-sdk/provider';
+import type { SkillView } from '../skills/types.ts';
+import type { ToolDefinition } from '../tools/types.ts';
+
+export interface SessionFacts {
+  id: string;
+  agent: string;
+  cwd: string;
+  metadata: Record<string, string>;
+}
+
+/** The model call of one step. The waterfall `agent/request` may change it before assembly. */
+export interface ModelCall {
+  provider: string;
+  model: string;
+  /** Temperature, output limit and provider options, as given to the adapter. */
+  options: ModelOptions;
+}
+
+export interface ModelOptions {
+  maxOutputTokens?: number;
+  temperature?: number;
+  topP?: number;
+  stopSequences?: string[];
+  reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high';
+  providerOptions?: Record<string, Record<string, JSONValue>>;
+}
+
+/** What assembly knows. A plugin extends it by declaration merging. */
+export interface AssembleContext {
+  session: SessionFacts;
+  call: ModelCall;
+  skills: SkillView;
+  signal: AbortSignal;
+}
+
+type Awaitable<T> = T | Promise<T>;
+
+export interface SectionDefinition {
+  /** `owner:topic`, unique in its layer; a nearer layer shadows the same name. */
+  name: string;
+  /** Finite. −100 identity, 0 persona, 100–199 tool guidance. Ties are broken by name. */
+  order: number;
+  /** A template with `{{variables}}`, unless `verbatim`. */
+  text: string | ((context: AssembleContext) => Awaitable<string>);
+  /** Not a template: braces stay as they are. */
+  verbatim?: boolean;
+}
+
+export interface VariableDefinition {
+  /** `[a-z][a-z0-9_]*`. */
+  name: string;
+  /** May have no value (`undefined`): only a reference to it fails. */
+  provide: (context: AssembleContext) => Awaitable<string | undefined>;
+}
+
+/** A part of the runtime-context snapshot, which goes into a message and not into the system text. */
+export interface ContextDefinition {
+  name: string;
+  order: number;
+  text: (context: AssembleContext) => Awaitable<string | undefined>;
+}
+
+export interface ResolvedSection {
+  name: string;
+  owner: string;
+  order: number;
+  text: string;
+  verbatim: boolean;
+}
+
+export interface ResolvedContext {
+  name: string;
+  owner: string;
+  order: number;
+  text: string;
+}
+
+export interface ResolvedTool {
+  owner: string;
+  tool: ToolDefinition<never>;
+}
+
+/** Sections, contexts, tools and variables resolved for one step, before rendering. */
+export interface Assembly {
+  sections: ResolvedSection[];
+  contexts: ResolvedContext[];
+  tools: ResolvedTool[];
+  /** By name; a listener declares a late fact by setting one. */
+  variables: Record<string, string | undefined>;
+}
+
+/** Late facts and filters: sees the resolved assembly and may change it in place. */
+export type AssembleListener = (assembly: Assembly, context: AssembleContext) => Awaitable<void>;
+/** May change the call in place, or return another. */
+export type RequestListener = (
+  call: ModelCall,
+  context: { session: SessionFacts; signal: AbortSignal },
+) => Awaitable<ModelCall | undefined | void>;
+
+/** The text of a system prompt, with each part's provenance. */
+export interface RenderedSection {
+  name: string;
+  owner: string;
+  order: number;
+  text: string;
+}
+export interface RenderedPrompt {
+  text: string;
+  sections: RenderedSection[];
+  /** Names of the variables that a section referred to. */
+  used: string[];
+}

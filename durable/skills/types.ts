@@ -1,0 +1,52 @@
+/** Skills as the rest of the service sees them. The format and the rules are in DESIGN section 6. */
+import type { Failure } from '../transcript/events.ts';
+
+export interface SkillResource {
+  /** Relative to the skill's folder, `/` between parts. */
+  path: string;
+  /** SHA-256 of the bytes, in hex. */
+  digest: string;
+  bytes: number;
+}
+
+export interface SkillEntry {
+  name: string;
+  description: string;
+  /** SHA-256 over the header, the body and the resources' digests: changes when anything of the skill does. */
+  digest: string;
+  /** SHA-256 of the body, under which it is stored. */
+  body: string;
+  bytes: number;
+  /** An estimate: see `estimateTokens`. */
+  tokens: number;
+  userInvocable: boolean;
+  modelInvocable: boolean;
+  license?: string | undefined;
+  compatibility?: string | undefined;
+  metadata?: Record<string, string> | undefined;
+  allowedTools?: string | undefined;
+  resources: SkillResource[];
+}
+
+/**
+ * The skills of one manifest: what one step reads. A release in the middle of the step does not change it. Where
+ * the bundle cannot be read the view is empty and `fault` says why.
+ */
+export interface SkillView {
+  /** SHA-256 of the manifest; null where there is none. */
+  manifest: string | null;
+  fault?: Failure | undefined;
+  /** All skills of the manifest, sorted by name (code units). */
+  entries: readonly SkillEntry[];
+  find: (name: string) => SkillEntry | undefined;
+  /** The body, as bundled. Throws `skillContentMissing` where KV does not have it. */
+  body: (entry: SkillEntry) => Promise<string>;
+  /** A resource's bytes, unharmed. Throws `skillContentMissing`. */
+  resource: (resource: SkillResource) => Promise<Uint8Array>;
+}
+
+/** Where views come from. */
+export interface SkillSource {
+  /** The current release's view. Never throws: a failure is a view with `fault`. */
+  view: () => Promise<SkillView>;
+}

@@ -1,0 +1,226 @@
+/**
+ * The words of the log: ids, content blocks, message sources and the one union of events (DESIGN section 3).
+ * Rows are parsed with `storedEvent` when they are read; inside, the types are trusted.
+ */
+import { z } from 'zod';
+
+export type Seq = number & z.BRAND<'Seq'>;
+export type SessionId = string & z.BRAND<'SessionId'>;
+export type TenantId = string & z.BRAND<'TenantId'>;
+export type MessageId = string & z.BRAND<'MessageId'>;
+
+const seq = z.number().int().positive().brand<'Seq'>();
+const messageId = z.string().min(1).brand<'MessageId'>();
+const jsonObject = z.record(z.string(), z.json());
+
+/** Bytes live in the blob table; a block names them by the SHA-256 of their content, in hex. */
+const blobBlock = {
+  media_type: z.string(),
+  blob: z.string(),
+  bytes: z.number().int().nonnegative(),
+  name: z.string().optional(),
+};
+
+export const contentBlock = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('image'), ...blobBlock }),
+  z.object({ type: z.literal('file'), ...blobBlock }),
+]);
+export type ContentBlock = z.infer<typeof contentBlock>;
+
+/** What a model said. `meta` is the provider's own (a signature, a cache hint) and goes back to it unchanged. */
+export const assistantBlock = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string(), meta: jsonObject.optional() }),
+  z.object({ type: z.literal('reasoning'), text: z.string(), meta: jsonObject.optional() }),
+  z.object({
+    type: z.literal('tool-call'),
+    id: z.string(),
+    name: z.string(),
+    input: z.json(),
+    /** The model's own text where it was no JSON object; `input` is then `{}` and the call is answered with an error. */
+    malformed: z.string().optional(),
+    meta: jsonObject.optional(),
+  }),
+]);
+export type AssistantBlock = z.infer<typeof assistantBlock>;
+export type ToolCallBlock = Extract<AssistantBlock, { type: 'tool-call' }>;
+
+/**
+ * Who is really speaking. Only a route may set `user`, `bot` or `webhook`; the lanes set the rest.
+ * Only `user` is ever scanned for gestures.
+ */
+export const messageSource = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('user'), author: z.string().optional(), channel: z.string().optional() }),
+  z.object({ kind: z.literal('bot'), id: z.string() }),
+  z.object({ kind: z.literal('webhook'), endpoint: z.string() }),
+  z.object({ kind: z.literal('delegation'), parent: z.string() }),
+  z.object({
+    kind: z.literal('skill-invocation'),
+    name: z.string(),
+    form: z.literal('instructions'),
+    digest: z.string(),
+  }),
+  z.object({
+    kind: z.literal('skill-catalog'),
+    form: z.literal('catalog'),
+    /** Names, sorted by code unit; `digest` covers names and descriptions. */
+    entries: z.array(z.string()),
+    digest: z.string(),
+    update: z.boolean().optional(),
+  }),
+  z.object({ kind: z.literal('instructions'), name: z.string() }),
+  z.object({ kind: z.literal('references'), name: z.string() }),
+  z.object({ kind: z.literal('runtime-context'), name: z.string(), digest: z.string() }),
+  z.object({ kind: z.literal('plugin'), name: z.string() }),
+]);
+export type MessageSource = z.infer<typeof messageSource>;
+
+export const userMessage = z.object({
+  id: messageId,
+  role: z.literal('user'),
+  source: messageSource,
+  content: z.array(contentBlock).min(1),
+});
+export type UserMessage = z.infer<typeof userMessage>;
+
+export const usage = z.object({
+  input: z.number().nonnegative(),
+  input_cached: z.number().nonnegative(),
+  input_cache_write: z.number().nonnegative(),
+  output: z.number().nonnegative(),
+  reasoning: z.number().nonnegative(),
+});
+export type Usage = z.infer<typeof usage>;
+
+/** A failure that is part of the log: a stable snake_case code, a sentence, and facts to act on. */
+export const failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  facts: jsonObject.optional(),
+});
+export type Failure = z.infer<typeof failure>;
+
+export const turnEndReason = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('completed') }),
+  z.object({ kind: z.literal('max-tokens') }),
+  z.object({ kind: z.literal('blocked'), by: z.string(), message: z.string() }),
+  z.object({ kind: z.literal('aborted'), by: z.string() }),
+  z.object({ kind: z.literal('error'), error: failure }),
+  z.object({ kind: z.literal('interrupted'), message: z.string() }),
+  z.object({ kind: z.literal('budget'), budget: z.string(), limit: z.number() }),
+]);
+export type TurnEndReason = z.infer<typeof turnEndReason>;
+
+/** How an event enters the surface: at its end, or in the place of the named events. */
+const surfaceOp = z.union([z.literal('append'), z.object({ replace: z.array(seq).min(1) })]);
+export type SurfaceOp = z.infer<typeof surfaceOp>;
+
+export const delivery = z.enum(['followup', 'steer', 'inject']);
+export type Delivery = z.infer<typeof delivery>;
+
+const owned = { name: z.string(), owner: z.string() };
+const sized = { digest: z.string(), tokens: z.number().int().nonnegative() };
+
+/** What the model was told, and by whom: a request's header with its provenance. Texts are blobs, by digest. */
+export const requestHeader = z.object({
+  agent: z.string(),
+  provider: z.string(),
+  model: z.string(),
+  system: z.object(sized),
+  tools: z.object({ ...sized, names: z.array(z.object({ ...owned, tokens: z.number().int() })) }),
+  config: jsonObject,
+  sections: z.array(z.object({ ...owned, order: z.number(), ...sized })),
+  variables: z.array(z.object({ ...owned, value: z.string() })),
+  skills: z.object({ manifest: z.string().nullable(), fault: failure.optional() }),
+});
+export type RequestHeader = z.infer<typeof requestHeader>;
+
+const inTurn = { turn: z.number().int().positive() };
+const inStep = { ...inTurn, step: z.number().int().positive() };
+
+export const eventBody = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('session/created'),
+    agent: z.string(),
+    model: z.string().nullable(),
+    cwd: z.string(),
+    metadata: z.record(z.string(), z.string()),
+    persona: z.string().nullable(),
+  }),
+  z.object({
+    type: z.literal('inbox/admitted'),
+    message: messageId,
+    delivery,
+    source: messageSource,
+    wakes: z.boolean(),
+  }),
+  z.object({ type: z.literal('inbox/discarded'), message: userMessage, cause: z.string() }),
+  z.object({ type: z.literal('turn/start'), ...inTurn }),
+  z.object({ type: z.literal('step/start'), ...inStep, claimed: z.array(messageId) }),
+  z.object({
+    type: z.literal('user/message'),
+    ...inTurn,
+    step: z.number().int().positive().optional(),
+    message: userMessage,
+    surface: surfaceOp,
+  }),
+  z.object({ type: z.literal('request/header'), ...inStep, header: requestHeader }),
+  z.object({ type: z.literal('request/attempt'), ...inStep, attempt: z.number().int().positive() }),
+  z.object({
+    type: z.literal('assistant/message'),
+    ...inStep,
+    attempt: z.number().int().positive(),
+    content: z.array(assistantBlock),
+    finish: z.string(),
+    usage,
+    model: z.string(),
+    interrupted: z.boolean().optional(),
+    surface: surfaceOp,
+  }),
+  z.object({ type: z.literal('tool/call'), ...inStep, call: z.string(), name: z.string(), input: z.json() }),
+  z.object({
+    type: z.literal('tool/result'),
+    ...inStep,
+    call: z.string(),
+    name: z.string(),
+    content: z.array(contentBlock),
+    /** A stable code where the call failed: `unknown_tool`, `invalid_arguments`, `tool_failed`, … */
+    error: z.string().optional(),
+    surface: surfaceOp,
+  }),
+  z.object({ type: z.literal('step/end'), ...inStep }),
+  z.object({
+    type: z.literal('turn/end'),
+    ...inTurn,
+    steps: z.number().int().nonnegative(),
+    reason: turnEndReason,
+    usage,
+  }),
+]);
+export type EventBody = z.infer<typeof eventBody>;
+export type EventType = EventBody['type'];
+export type EventOf<T extends EventType> = Extract<EventBody, { type: T }>;
+
+/** An event in the log: its body with its place and its time (milliseconds since the epoch). */
+export type LogEvent = EventBody & { seq: Seq; at: number };
+export type LogEventOf<T extends EventType> = EventOf<T> & { seq: Seq; at: number };
+
+/** The events that a model sees. */
+export type SurfaceEvent = LogEventOf<'user/message' | 'assistant/message' | 'tool/result'>;
+
+export const NO_USAGE: Usage = { input: 0, input_cached: 0, input_cache_write: 0, output: 0, reasoning: 0 };
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    input_cached: a.input_cached + b.input_cached,
+    input_cache_write: a.input_cache_write + b.input_cache_write,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
+}
+
+/** Closes a switch over a union: a member that is not handled is a type error. */
+export function assertNever(value: never): never {
+  throw new Error(`unhandled member: ${JSON.stringify(value)}`);
+}
