@@ -24,6 +24,7 @@ export default defineConfig({
               bindings: {
                 /** The stand-in model server of this run: a loopback address. */
                 MODEL_SERVER: inject('modelServer'),
+                STAND_IN_KEY: 'a key that the stand-in server never shows',
                 OBJECT_NAME_SECRET: 'a secret that only tests know, long enough to pass',
                 KEY_CACHE_SECONDS: '0',
                 SKILLS_FRESH_MS: '0',

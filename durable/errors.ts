@@ -5,7 +5,7 @@
  */
 import type { Failure } from './transcript/events.ts';
 
-export type Fact = string | number | boolean | null | string[];
+export type Fact = string | number | boolean | null | string[] | { path: string; message: string }[];
 export type Facts = Record<string, Fact>;
 
 /** An error as data: what crosses an RPC boundary, where classes do not. */
@@ -43,11 +43,19 @@ function define(status: number, code: string, title: string) {
 // Requests
 export const invalidRequest = define(400, 'invalid_request', 'The request is not valid');
 export const malformedJson = define(400, 'malformed_json', 'The body is not JSON');
+export const jsonTooDeep = define(400, 'json_too_deep', 'The body is nested too deeply');
 export const bodyTooLarge = define(413, 'body_too_large', 'The body is too large');
 export const forgedSource = define(400, 'forged_source', 'A body cannot say who is speaking');
-export const unsupportedMediaType = define(415, 'unsupported_media_type', 'The content type is not supported');
+export const unsupportedMediaType = define(
+  415,
+  'unsupported_media_type',
+  'The content type is not supported',
+);
 export const notFound = define(404, 'not_found', 'There is nothing here');
 export const methodNotAllowed = define(405, 'method_not_allowed', 'The method is not allowed here');
+export const upgradeRequired = define(426, 'upgrade_required', 'This takes a WebSocket');
+export const originNotAllowed = define(403, 'origin_not_allowed', 'The origin is not allowed');
+export const misconfigured = define(500, 'misconfigured', 'This deployment is not configured');
 export const internalError = define(500, 'internal_error', 'Something failed here');
 export const unavailable = define(503, 'unavailable', 'Try again shortly');
 
@@ -71,7 +79,11 @@ export const valueTooLarge = define(413, 'value_too_large', 'The value is too la
 export const stepNotFound = define(404, 'step_not_found', 'There is no such step');
 
 // Prompt assembly
-export const promptUnknownVariable = define(422, 'prompt_unknown_variable', 'A section names an unknown variable');
+export const promptUnknownVariable = define(
+  422,
+  'prompt_unknown_variable',
+  'A section names an unknown variable',
+);
 export const promptVariableWithoutValue = define(
   422,
   'prompt_variable_without_value',
@@ -106,7 +118,11 @@ export const modelEmptyAnswer = define(502, 'model_empty_answer', 'The model ans
 
 // Skills
 export const skillBundleMissing = define(503, 'skill_bundle_missing', 'No skills are published');
-export const skillManifestMissing = define(503, 'skill_manifest_missing', 'The published skills cannot be read');
+export const skillManifestMissing = define(
+  503,
+  'skill_manifest_missing',
+  'The published skills cannot be read',
+);
 export const skillContentMissing = define(503, 'skill_content_missing', "A skill's content cannot be read");
 export const skillNameInvalid = define(400, 'skill_name_invalid', 'The skill name is not valid');
 export const skillUnknown = define(404, 'skill_unknown', 'There is no such skill');
@@ -121,3 +137,7 @@ export function toErrorData(error: unknown): ErrorData {
   if (error instanceof PerchError) return error.data;
   return internalError('An unexpected error stopped this. The log line of this request has the reason.').data;
 }
+
+// Tools
+export const unknownTool = define(422, 'unknown_tool', 'There is no such tool');
+export const invalidArguments = define(422, 'invalid_arguments', 'The arguments are not valid');

@@ -20,8 +20,7 @@ export interface Plugin {
   sections?: SectionDefinition[];
   variables?: VariableDefinition[];
   contexts?: ContextDefinition[];
-  // biome-ignore lint/suspicious/noExplicitAny: a list of tools whose inputs differ; each checks its own at run time
-  tools?: ToolDefinition<any>[];
+  tools?: ToolDefinition[];
   lanes?: LaneDefinition[];
   /** Listeners run in the order of the deployment's plugins. */
   onRequest?: RequestListener;

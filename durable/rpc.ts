@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { Outcome } from './errors.ts';
-import { delivery, usage } from './transcript/events.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
+import { delivery, usage } from './transcript/events.ts';
 
 export const sessionView = z.object({
   id: z.string(),
@@ -40,6 +40,8 @@ export interface IdempotencyClaim {
 
 export interface CreateSession {
   tenant: string;
+  /** The name of the object that lists the tenant's sessions. */
+  directory: string;
   id: string;
   agent: string | null;
   model: string | null;
@@ -98,7 +100,11 @@ export interface SessionRpc {
   create(input: CreateSession): Promise<Outcome<SessionView>>;
   view(): Promise<Outcome<SessionView>>;
   admit(input: AdmitMessage): Promise<Outcome<Receipt>>;
-  cancel(input: { by: string; clearInbox: boolean; idempotency: IdempotencyClaim | null }): Promise<Outcome<SessionView>>;
+  cancel(input: {
+    by: string;
+    clearInbox: boolean;
+    idempotency: IdempotencyClaim | null;
+  }): Promise<Outcome<SessionView>>;
   /** JSON text: `{"data": [event…], "next": seq | null}`. */
   events(query: EventQuery): Promise<Outcome<string>>;
   /** JSON text: the prompt view. Without a step: what the next step would be told. */
@@ -126,8 +132,11 @@ export type SessionListing = z.infer<typeof sessionListing>;
 export interface DirectoryRpc {
   add(listing: SessionListing): Promise<void>;
   remove(id: string): Promise<void>;
-  /** `after` is a session id of the page before; `next` is null on the last page. */
-  list(page: { limit: number; after: string | null }): Promise<{ data: SessionListing[]; next: string | null }>;
+  /** `after` is the `next` of the page before, `<created_at>.<id>`; `next` is null on the last page. */
+  list(page: {
+    limit: number;
+    after: string | null;
+  }): Promise<{ data: SessionListing[]; next: string | null }>;
   /**
    * Binds a creation's Idempotency-Key: the session id that it made first, or null where the key came with another
    * body before.

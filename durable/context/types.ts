@@ -1,6 +1,7 @@
 /** Pre-step: the lanes over the claimed batch (DESIGN section 5, *Pre-step lanes*). */
-import type { ContentBlock, MessageSource, SurfaceEvent, UserMessage } from '../transcript/events.ts';
+
 import type { AssembleContext, Assembly } from '../prompt/types.ts';
+import type { ContentBlock, MessageSource, SurfaceEvent, UserMessage } from '../transcript/events.ts';
 
 /** Lanes in the order in which they run. `claimed` is the batch itself; `skill` is always last. */
 export const LANES = ['instructions', 'references', 'runtime-context', 'catalog', 'plugin', 'skill'] as const;
@@ -25,9 +26,7 @@ export interface LaneContext extends AssembleContext {
 }
 
 /** Add messages, or reject the batch: the turn then ends `blocked` and no model request is made. */
-export type LaneOutcome =
-  | { kind: 'enter'; inject: Injection[] }
-  | { kind: 'reject'; message: string };
+export type LaneOutcome = { kind: 'enter'; inject: Injection[] } | { kind: 'reject'; message: string };
 
 export interface LaneDefinition {
   lane: Lane;

@@ -1,25 +1,48 @@
 /** What the loop asks of models. The streaming interface is the AI SDK's provider interface. */
-import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import type { AssistantBlock, SurfaceEvent, Usage } from '../transcript/events.ts';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
 import type { ModelOptions } from '../prompt/types.ts';
+import type { AssistantBlock, SurfaceEvent, Usage } from '../transcript/events.ts';
+
+/** What a provider's models have in common, as far as a prompt depends on it. */
+export interface ProviderTraits {
+  /** The name under which the adapter reads and writes its own metadata; reasoning of others is not sent to it. */
+  metaKey: string;
+  /** Provider options of the system message, the same in every request (Anthropic's cache breakpoint). */
+  systemOptions?: SharedV4ProviderOptions;
+  /** Media are also taken inside tool results. */
+  toolResultMedia?: boolean;
+  /** Messages carry their source as `providerOptions.perch`: for a model inside the worker, never for the wire. */
+  marksSource?: boolean;
+}
 
 /** A route's model, ready to stream. */
 export interface ResolvedModel {
   provider: string;
   model: string;
   adapter: LanguageModelV4;
+  traits: ProviderTraits;
   /** Whether content of this media type can be sent; what cannot is told to the model as a line of text. */
   accepts: (mediaType: string) => boolean;
+  /** The text without this provider's credentials. */
+  redact: (text: string) => string;
 }
 
-/** Resolves a route. Throws `unknownModel` (no such provider) and `modelNotConfigured` (no credentials). */
-export type ModelResolver = (provider: string, model: string) => ResolvedModel;
+/**
+ * Resolves a route; a route that was resolved before answers without a promise. Throws or rejects with
+ * `unknownModel` (no such provider) and `modelNotConfigured` (no credentials).
+ */
+export type ModelResolver = (provider: string, model: string) => ResolvedModel | Promise<ResolvedModel>;
 
 export interface ToolSchema {
   name: string;
   description: string;
   /** JSON Schema, draft 7. */
-  input: Record<string, unknown>;
+  input: LanguageModelV4FunctionTool['inputSchema'];
 }
 
 /** A request as the log holds it: its header and the surface. */

@@ -1,5 +1,5 @@
 /** The vocabulary of prompt assembly (DESIGN section 5). Interfaces are open for declaration merging. */
-import type { JSONValue } from '@ai-sdk/provider';
+import { z } from 'zod';
 import type { SkillView } from '../skills/types.ts';
 import type { ToolDefinition } from '../tools/types.ts';
 
@@ -18,14 +18,16 @@ export interface ModelCall {
   options: ModelOptions;
 }
 
-export interface ModelOptions {
-  maxOutputTokens?: number;
-  temperature?: number;
-  topP?: number;
-  stopSequences?: string[];
-  reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high';
-  providerOptions?: Record<string, Record<string, JSONValue>>;
-}
+export const modelOptions = z.strictObject({
+  maxOutputTokens: z.number().int().positive().exactOptional(),
+  temperature: z.number().exactOptional(),
+  topP: z.number().exactOptional(),
+  stopSequences: z.array(z.string()).exactOptional(),
+  reasoning: z.enum(['none', 'minimal', 'low', 'medium', 'high']).exactOptional(),
+  /** Passed to the provider's adapter as it is. */
+  providerOptions: z.record(z.string(), z.record(z.string(), z.json())).exactOptional(),
+});
+export type ModelOptions = z.infer<typeof modelOptions>;
 
 /** What assembly knows. A plugin extends it by declaration merging. */
 export interface AssembleContext {
@@ -79,7 +81,7 @@ export interface ResolvedContext {
 
 export interface ResolvedTool {
   owner: string;
-  tool: ToolDefinition<never>;
+  tool: ToolDefinition;
 }
 
 /** Sections, contexts, tools and variables resolved for one step, before rendering. */

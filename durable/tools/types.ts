@@ -1,8 +1,8 @@
 /** What a tool is: its contract with the model, and its contract with the loop. */
 import type { z } from 'zod';
-import type { ContentBlock } from '../transcript/events.ts';
-import type { SkillView } from '../skills/types.ts';
 import type { SessionFacts } from '../prompt/types.ts';
+import type { SkillView } from '../skills/types.ts';
+import type { ContentBlock } from '../transcript/events.ts';
 
 /** What a running tool may know. A plugin extends it by declaration merging. */
 export interface ToolContext {
@@ -30,7 +30,7 @@ export interface ToolDefinition<Input = unknown> {
   /** Arguments are checked against it before `run`. */
   input: z.ZodType<Input>;
   /** A failure is thrown (a `PerchError` keeps its code) or returned with `error`. */
-  run: (input: Input, context: ToolContext) => ToolOutput | Promise<ToolOutput>;
+  run(input: Input, context: ToolContext): ToolOutput | Promise<ToolOutput>;
   /** May run beside other parallel-safe calls of the same step. */
   parallelSafe?: boolean;
   /** May run again under the same call id after a crash. */
@@ -41,7 +41,7 @@ export interface ToolDefinition<Input = unknown> {
   available?: (context: { skills: SkillView }) => boolean;
 }
 
-/** Keeps the input's type while it is written down. */
-export function defineTool<Input>(tool: ToolDefinition<Input>): ToolDefinition<Input> {
+/** Ties `run` to the schema's type, then forgets it: the pipeline checks arguments before it calls `run`. */
+export function defineTool<Input>(tool: ToolDefinition<Input>): ToolDefinition {
   return tool;
 }

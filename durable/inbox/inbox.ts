@@ -1,0 +1,90 @@
+/**
+ * Two durable, ordered queues of admitted messages. A step claims from them; what is claimed leaves in the same
+ * commit that writes it into the log, so a message is at every moment in exactly one of the two.
+ */
+import { z } from 'zod';
+import type { SqlPort } from '../storage/index.ts';
+import { assertNever, type Delivery, type Log, type UserMessage, userMessage } from '../transcript/index.ts';
+
+export type Queue = 'next-turn' | 'next-step';
+
+export interface InboxItem {
+  position: number;
+  message: UserMessage;
+}
+
+export interface Inbox {
+  add: (delivery: Delivery, message: UserMessage) => void;
+  /** What a turn's first step takes: all of next-step and one of next-turn, as admitted. Nothing is removed yet. */
+  peekForTurn: () => InboxItem[];
+  /** What a later step takes: all of next-step. */
+  peekForStep: () => InboxItem[];
+  /** Part of the commit that logs the messages. */
+  remove: (items: readonly InboxItem[]) => void;
+  all: () => InboxItem[];
+  count: () => number;
+  /** Whether something waits that starts a turn by itself: a followup or a steer; an inject waits for one. */
+  wakes: () => boolean;
+  hasNextStep: () => boolean;
+}
+
+export function queueFor(delivery: Delivery): { queue: Queue; wakes: boolean } {
+  switch (delivery) {
+    case 'followup':
+      return { queue: 'next-turn', wakes: true };
+    case 'steer':
+      return { queue: 'next-step', wakes: true };
+    case 'inject':
+      return { queue: 'next-step', wakes: false };
+    default:
+      return assertNever(delivery);
+  }
+}
+
+type Row = { position: number; message: string };
+type Counts = { nextTurn: number; nextStep: number; waking: number };
+const stored = z.string().transform((text) => userMessage.parse(JSON.parse(text)));
+
+export function createInbox(sql: SqlPort, log: Pick<Log, 'observe'>): Inbox {
+  const select = (where: string): InboxItem[] =>
+    sql
+      .all<Row>(`SELECT position, message FROM inbox ${where}`)
+      .map((row) => ({ position: row.position, message: stored.parse(row.message) }));
+  // Counts spare the loop a query at each boundary; the two writers below make them be read again.
+  let known: Counts | null = null;
+  log.observe(
+    () => undefined,
+    () => {
+      known = null;
+    },
+  );
+  const counts = (): Counts => {
+    known ??= sql.all<Counts>(
+      `SELECT count(*) FILTER (WHERE queue = 'next-turn') AS nextTurn,
+        count(*) FILTER (WHERE queue = 'next-step') AS nextStep,
+        count(*) FILTER (WHERE wakes = 1) AS waking
+      FROM inbox`,
+    )[0] ?? { nextTurn: 0, nextStep: 0, waking: 0 };
+    return known;
+  };
+  return {
+    add(delivery, message) {
+      const { queue, wakes } = queueFor(delivery);
+      const text = JSON.stringify(message);
+      sql.run('INSERT INTO inbox (queue, wakes, message) VALUES (?, ?, ?)', queue, wakes ? 1 : 0, text);
+      known = null;
+    },
+    peekForTurn: () =>
+      select(`WHERE queue = 'next-step'
+        OR position = (SELECT min(position) FROM inbox WHERE queue = 'next-turn') ORDER BY position`),
+    peekForStep: () => (counts().nextStep > 0 ? select("WHERE queue = 'next-step' ORDER BY position") : []),
+    remove(items) {
+      for (const item of items) sql.run('DELETE FROM inbox WHERE position = ?', item.position);
+      if (items.length > 0) known = null;
+    },
+    all: () => select('ORDER BY position'),
+    count: () => counts().nextTurn + counts().nextStep,
+    wakes: () => counts().waking > 0,
+    hasNextStep: () => counts().nextStep > 0,
+  };
+}

@@ -1,0 +1,3 @@
+export { type AdmitPorts, admitMessage } from './admit.ts';
+export { createInbox, type Inbox, type InboxItem } from './inbox.ts';
+export { createReceipts, type Receipts } from './receipts.ts';

@@ -1,0 +1,69 @@
+/** What the loop works with. The session object wires it; tests may stand in for any of it. */
+import type { Deployment } from '../composition.ts';
+import type { Inbox } from '../inbox/index.ts';
+import type { ModelResolver, Wait } from '../models/index.ts';
+import type { PromptPlan } from '../prompt/assemble.ts';
+import type { ModelCall, SessionFacts } from '../prompt/types.ts';
+import type { Frame } from '../rpc.ts';
+import type { SkillSource } from '../skills/types.ts';
+import type { Blobs, SessionState } from '../storage/index.ts';
+import type {
+  Log,
+  MessageId,
+  StreamBuffer,
+  Surface,
+  TurnEndReason,
+  TurnState,
+  Usage,
+} from '../transcript/index.ts';
+import type { Faults } from './faults.ts';
+import type { Headers } from './headers.ts';
+import type { PromptCache } from './prompt-cache.ts';
+
+export interface LoopPorts {
+  session: SessionFacts;
+  /** Composed for this session; a mistake in it surfaces when a turn asks for it, and ends that turn. */
+  plan: () => PromptPlan;
+  /** The call before the waterfall: the agent's or the session's own model. */
+  baseCall: () => ModelCall;
+  limits: Pick<Deployment, 'modelStallMs'>;
+  log: Log;
+  surface: Surface;
+  inbox: Inbox;
+  blobs: Blobs;
+  stream: StreamBuffer;
+  headers: Headers;
+  prompts: PromptCache;
+  state: {
+    read: () => SessionState;
+    /** Part of a commit. */
+    write: (change: Partial<SessionState>) => void;
+  };
+  /** The open turn as the log has it; null between turns. */
+  turn: () => TurnState | null;
+  models: ModelResolver;
+  skills: SkillSource;
+  now: () => number;
+  wait: Wait;
+  newMessageId: () => MessageId;
+  publish: (frame: Frame) => void;
+  watchdog: {
+    /** Armed before the work that it guards. */
+    arm: () => void;
+    /** The session is idle: nothing wakes it any more but a request. */
+    disarm: () => void;
+  };
+  reportTurn: (summary: TurnSummary) => void;
+  /** A failure of the loop itself, which no turn could take in. */
+  reportFailure: (error: unknown) => void;
+  faults: Faults;
+}
+
+export interface TurnSummary {
+  turn: number;
+  reason: TurnEndReason;
+  steps: number;
+  usage: Usage;
+  /** Milliseconds from `turn/start`, or from the restart that took the turn over. */
+  ms: number;
+}

@@ -1,0 +1,171 @@
+/**
+ * The way into a step: claim, settle the call, assemble, render, pre-step, and one commit that writes all of it down
+ * before the model is asked.
+ */
+import { z } from 'zod';
+import { runLanes } from '../context/index.ts';
+import type { InboxItem } from '../inbox/index.ts';
+import type { ResolvedModel, ToolSchema } from '../models/index.ts';
+import { assemble, settleCall } from '../prompt/assemble.ts';
+import type { BuiltHeader } from '../prompt/header.ts';
+import { render } from '../prompt/render.ts';
+import { type ModelOptions, modelOptions } from '../prompt/types.ts';
+import type { SkillView } from '../skills/types.ts';
+import type { ToolDefinition } from '../tools/index.ts';
+import type { TurnState, UserMessage } from '../transcript/index.ts';
+import type { LoopPorts } from './ports.ts';
+
+/** What a step's request and calls need: all of it is in the log, so a restart can restore it. */
+export interface StepContext {
+  turn: number;
+  step: number;
+  model: ResolvedModel;
+  system: string;
+  schemas: readonly ToolSchema[];
+  options: ModelOptions;
+  tools: ReadonlyMap<string, ToolDefinition>;
+  skills: SkillView;
+}
+
+export type Entered =
+  | { kind: 'entered'; context: StepContext }
+  | { kind: 'blocked'; by: string; message: string };
+
+/** Carries the claim out of a step that failed before it began, so that the turn's end can log it. */
+export class StepNotEntered extends Error {
+  readonly claimed: readonly InboxItem[];
+  constructor(cause: unknown, claimed: readonly InboxItem[]) {
+    super('the step was not entered', { cause });
+    this.name = 'StepNotEntered';
+    this.claimed = claimed;
+  }
+}
+
+export async function enterStep(ports: LoopPorts, state: TurnState, signal: AbortSignal): Promise<Entered> {
+  const claimed = state.step === 0 ? ports.inbox.peekForTurn() : ports.inbox.peekForStep();
+  try {
+    const prepared = await prepareStep(ports, state, claimed, signal);
+    signal.throwIfAborted();
+    if (prepared.kind === 'blocked') {
+      discard(ports, claimed, `blocked by ${prepared.by}`);
+      return prepared;
+    }
+    commitStep(ports, prepared, claimed);
+    await ports.faults.hit('step.entered');
+    return { kind: 'entered', context: prepared.context };
+  } catch (error) {
+    throw new StepNotEntered(error, claimed);
+  }
+}
+
+interface Prepared {
+  kind: 'prepared';
+  context: StepContext;
+  messages: UserMessage[];
+  header: BuiltHeader;
+}
+
+async function prepareStep(
+  ports: LoopPorts,
+  { turn, step: before }: TurnState,
+  claimed: readonly InboxItem[],
+  signal: AbortSignal,
+): Promise<Prepared | Extract<Entered, { kind: 'blocked' }>> {
+  const { session } = ports;
+  const step = before + 1;
+  const plan = ports.plan();
+  const skills = await ports.skills.view();
+  await ports.faults.hit('step.skills');
+  const call = await settleCall(plan, ports.baseCall(), { session, signal });
+  const model = await ports.models(call.provider, call.model);
+  const assembleContext = { session, call, skills, signal };
+  const prompt = await assemble(plan, assembleContext);
+  const rendered = render(prompt.assembly);
+  await ports.faults.hit('step.rendered');
+  const preStep = await runLanes(
+    plan.layer.lanes,
+    {
+      ...assembleContext,
+      turn,
+      step,
+      claimed: claimed.map(({ message }) => message),
+      assembly: prompt.assembly,
+      lastOfKind: ports.surface.lastOfKind,
+    },
+    ports.newMessageId,
+  );
+  await ports.faults.hit('step.lanes');
+  if (preStep.kind === 'reject') return { kind: 'blocked', by: preStep.by, message: preStep.message };
+  const header = ports.headers.build({ agent: plan.agent.name, call, prompt, rendered, skills });
+  return {
+    kind: 'prepared',
+    header,
+    messages: preStep.messages,
+    context: {
+      turn,
+      step,
+      model,
+      system: header.system,
+      schemas: header.tools,
+      options: call.options,
+      tools: new Map(prompt.assembly.tools.map(({ tool }) => [tool.name, tool])),
+      skills,
+    },
+  };
+}
+
+/** The commit of DESIGN section 4, item 5: the claim leaves the inbox as the log takes it in. */
+function commitStep(
+  ports: LoopPorts,
+  { context, messages, header }: Prepared,
+  claimed: readonly InboxItem[],
+): void {
+  const { turn, step } = context;
+  ports.log.commit((append) => {
+    ports.inbox.remove(claimed);
+    append({ type: 'step/start', turn, step, claimed: claimed.map(({ message }) => message.id) });
+    for (const message of messages) append({ type: 'user/message', turn, step, message, surface: 'append' });
+    if (!ports.headers.isLogged(header)) {
+      ports.blobs.put(header.system);
+      ports.blobs.put(header.toolsJson);
+      const headerSeq = append({ type: 'request/header', turn, step, header: header.header });
+      ports.state.write({ headerSeq });
+      ports.headers.markLogged(header);
+    }
+    append({ type: 'request/attempt', turn, step, attempt: 1 });
+    ports.stream.begin(turn, step, 1);
+  });
+}
+
+function discard(ports: LoopPorts, items: readonly InboxItem[], cause: string): void {
+  ports.log.commit((append) => {
+    ports.inbox.remove(items);
+    for (const { message } of items) append({ type: 'inbox/discarded', message, cause });
+  });
+}
+
+const storedSchemas = z.array(
+  z.object({ name: z.string(), description: z.string(), input: z.looseObject({}) }),
+);
+
+/** The context of a step that an earlier life of this object entered, from the log. */
+export async function restoreStep(ports: LoopPorts, step: number): Promise<StepContext> {
+  const header = ports.headers.newest();
+  const turn = ports.turn()?.turn ?? 0;
+  const plan = ports.plan();
+  const names = new Set(header.tools.names.map(({ name }) => name));
+  return {
+    turn,
+    step,
+    model: await ports.models(header.provider, header.model),
+    system: ports.blobs.getText(header.system.digest),
+    schemas: storedSchemas.parse(JSON.parse(ports.blobs.getText(header.tools.digest))),
+    options: modelOptions.parse(header.config),
+    tools: new Map(
+      plan.tools
+        .filter(({ definition }) => names.has(definition.name))
+        .map(({ definition }) => [definition.name, definition]),
+    ),
+    skills: await ports.skills.view(),
+  };
+}

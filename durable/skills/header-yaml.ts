@@ -1,0 +1,114 @@
+/** A SKILL.md header as YAML 1.2 in which every scalar is text, with the line of each thing that is wrong with it. */
+
+import type { Document, Node, YAMLError } from 'yaml';
+import { isAlias, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Diagnostic } from './diagnostics.ts';
+import { repairHeader } from './header-repair.ts';
+
+/** The header starts on the file's second line, after the fence. */
+export const HEADER_LINE = 2;
+
+/** A header that is YAML, or was made so. */
+export interface Reading {
+  file: string;
+  /** As the author wrote it, or as it was repaired. */
+  header: string;
+  document: Document.Parsed;
+  lines: LineCounter;
+  /** Grows while the header is read. */
+  diagnostics: Diagnostic[];
+}
+
+/** Null, with the reason in `diagnostics`, where the header is not YAML and cannot be mended. */
+export function readYaml(file: string, source: string, diagnostics: Diagnostic[]): Reading | null {
+  const header = source.replaceAll('\r\n', '\n');
+  const fail = (line: number, code: string, message: string): null => {
+    diagnostics.push({ file, line: HEADER_LINE - 1 + line, severity: 'error', code, message });
+    return null;
+  };
+  const ended = header.split('\n').findIndex((line) => /^\.\.\.(\s|$)/.test(line));
+  if (ended !== -1) return fail(ended + 1, 'yaml_invalid', 'A `...` line ends the header before its fence.');
+  const strict = parseYaml(header);
+  const [fault] = strict.document.errors;
+  if (fault === undefined) return { file, header, ...strict, diagnostics };
+  const repair = repairHeader(header);
+  const mended = repair === null ? null : { header: repair.header, ...parseYaml(repair.header) };
+  const duplicate = findDuplicate(strict.document.errors) ?? findDuplicate(mended?.document.errors ?? []);
+  if (repair === null || mended === null || mended.document.errors.length > 0) {
+    const told = duplicate ?? fault;
+    const code = duplicate === undefined ? 'yaml_invalid' : 'duplicate_key';
+    return fail(
+      strict.lines.linePos(told.pos[0]).line,
+      code,
+      `The header is not valid: ${readReason(told)}.`,
+    );
+  }
+  for (const { key, line } of repair.repaired) {
+    const message = `The value of \`${key}\` is not YAML; it was read as plain text. Put it in quotes.`;
+    diagnostics.push({
+      file,
+      line: HEADER_LINE - 1 + line,
+      severity: 'warning',
+      code: 'header_repaired',
+      message,
+    });
+  }
+  return { file, ...mended, diagnostics };
+}
+
+function parseYaml(header: string) {
+  const lines = new LineCounter();
+  // The failsafe schema keeps `007`, `null` and `yes` as the text that was written.
+  const document = parseDocument(header, {
+    schema: 'failsafe',
+    version: '1.2',
+    stringKeys: true,
+    lineCounter: lines,
+    logLevel: 'silent',
+  });
+  return { document, lines };
+}
+
+function findDuplicate(errors: readonly YAMLError[]): YAMLError | undefined {
+  return errors.find((error) => error.code === 'DUPLICATE_KEY');
+}
+
+/** The parser's sentence without its position and excerpt. */
+export function readReason(error: YAMLError): string {
+  return error.message.split(/ at line \d/, 1)[0] ?? error.message;
+}
+
+/** Adds a diagnostic at an offset of the header. */
+export function report(
+  { file, lines, diagnostics }: Reading,
+  severity: Diagnostic['severity'],
+  offset: number,
+  code: string,
+  message: string,
+): void {
+  diagnostics.push({ file, line: HEADER_LINE - 1 + lines.linePos(offset).line, severity, code, message });
+}
+
+/** A value's node, through its alias where it is one. */
+export function resolveNode(reading: Reading, value: unknown): Node | null {
+  if (!isAlias(value)) return isNode(value) ? value : null;
+  const target = value.resolve(reading.document);
+  if (target !== undefined) return target;
+  const message = `\`*${value.source}\` refers to nothing; a value that begins with \`*\` needs quotes.`;
+  report(reading, 'error', value.range?.[0] ?? 0, 'yaml_invalid', message);
+  return null;
+}
+
+export function readScalar(node: Node | null | undefined): string | null {
+  return isScalar(node) && typeof node.value === 'string' ? node.value : null;
+}
+
+/** A list's or a map's value; undefined where it refers to other parts of the header. */
+export function readValue(reading: Reading, node: Node): unknown {
+  try {
+    return node.toJS(reading.document, { maxAliasCount: 0 });
+  } catch {
+    // The library throws on an alias: expanding those is how a small header becomes a huge value.
+    return undefined;
+  }
+}

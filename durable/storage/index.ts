@@ -1,0 +1,12 @@
+export { type Blobs, createBlobs, MAX_VALUE_BYTES } from './blobs.ts';
+export { sha256Hex } from './digest.ts';
+export { isInitialised, migrate } from './schema.ts';
+export {
+  type Identity,
+  readIdentity,
+  readState,
+  type SessionState,
+  writeIdentity,
+  writeState,
+} from './session-rows.ts';
+export { createSqlPort, type SqlPort, type SqlValue } from './sql.ts';

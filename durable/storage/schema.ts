@@ -1,0 +1,100 @@
+/**
+ * The session object's database, whole and versioned. A change is a new entry at the end of MIGRATIONS, never an edit
+ * of one that shipped; `migrate` runs those that the object has not had.
+ *
+ * | table    | holds                                            | lifetime                                     |
+ * |----------|--------------------------------------------------|----------------------------------------------|
+ * | schema   | the version, one row                             | the session's                                |
+ * | session  | who and what this session is, one row            | the session's; never updated                 |
+ * | state    | whether a turn is open, and counters, one row    | the session's; updated at a turn's two ends  |
+ * | events   | the log, `seq` from 1 without a gap              | the session's; never updated                 |
+ * | surface  | ranges of `seq` that the model sees, in order    | appends cost no row: the last range is open  |
+ * | inbox    | admitted messages that no step has claimed       | until claimed or discarded                   |
+ * | receipts | answers to requests with an Idempotency-Key      | the session's                                |
+ * | stream   | text of the answer that is being streamed        | until the answer is committed                |
+ * | blobs    | bytes by SHA-256, in parts of at most 1 MB       | the session's                                |
+ */
+import type { SqlPort } from './sql.ts';
+
+const MIGRATIONS: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE session (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      tenant TEXT NOT NULL,
+      directory TEXT NOT NULL,
+      id TEXT NOT NULL,
+      agent TEXT NOT NULL,
+      model TEXT,
+      cwd TEXT NOT NULL,
+      metadata TEXT NOT NULL,
+      persona TEXT,
+      created_at INTEGER NOT NULL
+    )`,
+    `CREATE TABLE state (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      turns INTEGER NOT NULL,
+      open_turn_seq INTEGER NOT NULL,
+      header_seq INTEGER NOT NULL,
+      listed INTEGER NOT NULL,
+      usage TEXT NOT NULL
+    )`,
+    `CREATE TABLE events (
+      seq INTEGER PRIMARY KEY,
+      at INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      data TEXT NOT NULL
+    )`,
+    `CREATE TABLE surface (
+      ordinal INTEGER PRIMARY KEY,
+      first INTEGER NOT NULL,
+      last INTEGER
+    )`,
+    `CREATE TABLE inbox (
+      position INTEGER PRIMARY KEY,
+      queue TEXT NOT NULL,
+      wakes INTEGER NOT NULL,
+      message TEXT NOT NULL
+    )`,
+    `CREATE TABLE receipts (
+      key TEXT PRIMARY KEY,
+      digest TEXT NOT NULL,
+      receipt TEXT NOT NULL,
+      at INTEGER NOT NULL
+    ) WITHOUT ROWID`,
+    `CREATE TABLE stream (
+      id INTEGER PRIMARY KEY,
+      turn INTEGER NOT NULL,
+      step INTEGER NOT NULL,
+      attempt INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      start INTEGER NOT NULL,
+      text TEXT NOT NULL
+    )`,
+    `CREATE TABLE blobs (
+      digest TEXT NOT NULL,
+      part INTEGER NOT NULL,
+      bytes BLOB NOT NULL,
+      PRIMARY KEY (digest, part)
+    ) WITHOUT ROWID`,
+    'INSERT INTO surface (ordinal, first, last) VALUES (1, 1, NULL)',
+  ],
+];
+
+/** Whether anything was ever stored here. Asking stores nothing, so a probe for a session leaves no trace. */
+export function isInitialised(sql: SqlPort): boolean {
+  return sql.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema'").length > 0;
+}
+
+/** Brings the database to the newest version; an object of the newest version costs one read. */
+export function migrate(sql: SqlPort): void {
+  sql.atomically(() => {
+    if (!isInitialised(sql)) {
+      sql.run('CREATE TABLE schema (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL)');
+      sql.run('INSERT INTO schema (one, version) VALUES (1, 0)');
+    }
+    const version = sql.all<{ version: number }>('SELECT version FROM schema')[0]?.version ?? 0;
+    if (version === MIGRATIONS.length) return;
+    for (const migration of MIGRATIONS.slice(version)) for (const statement of migration) sql.run(statement);
+    sql.run('UPDATE schema SET version = ?', MIGRATIONS.length);
+  });
+}

@@ -1,0 +1,94 @@
+/**
+ * Who listens to a session: hibernating sockets, held by the worker for SSE and for reply streams. A socket gets the
+ * backlog that it asked for, the text of the answer in progress, `ready`, and from then on what happens. It keeps
+ * nobody awake.
+ */
+import { z } from 'zod';
+import type { Frame } from './rpc.ts';
+import type { Committed, Log, StreamBuffer } from './transcript/index.ts';
+
+/** Events read at once for a backlog: bounds the memory of one catch-up. */
+const BACKLOG_PAGE = 500;
+/** How far back the admission of a message is looked for when a stream is opened for it. */
+const ADMISSION_WINDOW = 2_000;
+
+export interface Subscribers {
+  /** Answers an upgrade. Query: `after=<seq>`, or `message=<id>`. */
+  accept: (request: Request) => Response;
+  publish: (frame: Frame) => void;
+  publishCommitted: (committed: Committed[]) => void;
+  forget: (socket: WebSocket) => void;
+  closeAll: (code: number, reason: string) => void;
+}
+
+export function createSubscribers(ctx: DurableObjectState, log: Log, stream: StreamBuffer): Subscribers {
+  const sockets = new Set(ctx.getWebSockets());
+
+  const send = (socket: WebSocket, text: string): void => {
+    try {
+      socket.send(text);
+    } catch {
+      // Closed under us: its close handler may still be on its way.
+      sockets.delete(socket);
+    }
+  };
+  const broadcast = (text: string): void => {
+    for (const socket of sockets) send(socket, text);
+  };
+  const sendBacklog = (socket: WebSocket, after: number): void => {
+    for (let at: number | null = after; at !== null; ) {
+      const { events, next } = log.page({ after: at, limit: BACKLOG_PAGE, types: null });
+      for (const json of events) send(socket, toEventFrame(placed.parse(JSON.parse(json)), json));
+      at = next;
+    }
+    for (const frame of stream.soFar()) send(socket, JSON.stringify(frame));
+    send(socket, JSON.stringify({ frame: 'ready', last_seq: log.lastSeq() } satisfies Frame));
+  };
+
+  return {
+    accept(request) {
+      const query = new URL(request.url).searchParams;
+      const message = query.get('message');
+      const after = message === null ? Number(query.get('after') ?? '0') : findAdmission(log, message);
+      const { 0: client, 1: server } = new WebSocketPair();
+      ctx.acceptWebSocket(server);
+      sockets.add(server);
+      sendBacklog(server, after);
+      return new Response(null, { status: 101, webSocket: client });
+    },
+    publish(frame) {
+      if (sockets.size > 0) broadcast(JSON.stringify(frame));
+    },
+    publishCommitted(committed) {
+      if (sockets.size === 0) return;
+      for (const { event, json } of committed) {
+        broadcast(
+          toEventFrame({ seq: event.seq, type: event.type, turn: 'turn' in event ? event.turn : null }, json),
+        );
+      }
+    },
+    forget: (socket) => sockets.delete(socket),
+    closeAll(code, reason) {
+      for (const socket of sockets) socket.close(code, reason);
+      sockets.clear();
+    },
+  };
+}
+
+/** Where reading must begin to miss nothing of a message's answer: before its admission, else at the log's end. */
+function findAdmission(log: Log, message: string): number {
+  const first = Math.max(1, log.lastSeq() - ADMISSION_WINDOW);
+  const admitted = log
+    .read(first, log.lastSeq(), ['inbox/admitted'])
+    .find((event) => event.type === 'inbox/admitted' && event.message === message);
+  return admitted ? admitted.seq - 1 : log.lastSeq();
+}
+
+const placed = z.object({ seq: z.number(), type: z.string(), turn: z.number().optional() });
+
+function toEventFrame(
+  { seq, type, turn = null }: { seq: number; type: string; turn?: number | null | undefined },
+  data: string,
+): string {
+  return JSON.stringify({ frame: 'event', seq, type, turn, data } satisfies Frame);
+}

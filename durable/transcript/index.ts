@@ -1,0 +1,14 @@
+export * from './events.ts';
+export { exportLog } from './export.ts';
+export { type Append, type Committed, createLog, type EventPage, type Log } from './log.ts';
+export { type Interruption, repairCalls, repairStep } from './repair.ts';
+export { createStreamBuffer, type DeltaFrame, type StreamBuffer } from './stream.ts';
+export { createSurface, isSurfaceEvent, replaceInRanges, type Surface } from './surface.ts';
+export {
+  type CallState,
+  foldTurn,
+  type NextAction,
+  nextAction,
+  openTurn,
+  type TurnState,
+} from './turn-state.ts';

@@ -1,0 +1,49 @@
+/**
+ * What a turn's transcript lacks so that a provider accepts it: a result for every call, and a closed step. Pure and
+ * deterministic; used when a turn ends early, and when an object wakes in the middle of one.
+ */
+import type { EventBody } from './events.ts';
+import type { CallState, TurnState } from './turn-state.ts';
+
+/** Why the calls have no results: the turn was stopped by somebody, failed, or the object was restarted. */
+export type Interruption = 'aborted' | 'failed' | 'restarted';
+
+const STOPPED: Record<Interruption, string> = {
+  aborted: 'the turn was cancelled',
+  failed: 'the turn failed',
+  restarted: 'the service restarted',
+};
+
+/** Results for all open calls. Those that `runAgain` accepts are left open: they are safe to run a second time. */
+export function repairCalls(
+  state: TurnState,
+  interruption: Interruption,
+  runAgain: (call: CallState) => boolean,
+): EventBody[] {
+  return state.calls
+    .filter((call) => !call.settled && !(call.started && runAgain(call)))
+    .map((call) => ({
+      type: 'tool/result',
+      turn: state.turn,
+      step: state.step,
+      call: call.block.id,
+      name: call.block.name,
+      content: [{ type: 'text', text: describeOpenCall(call, STOPPED[interruption]) }],
+      error: call.started ? 'TOOL_OUTCOME_UNKNOWN' : 'TOOL_NOT_STARTED',
+      surface: 'append',
+    }));
+}
+
+/** Everything that closes the open step, in order. */
+export function repairStep(state: TurnState, interruption: Interruption): EventBody[] {
+  if (!state.stepOpen) return [];
+  const { turn, step } = state;
+  return [...repairCalls(state, interruption, () => false), { type: 'step/end', turn, step }];
+}
+
+function describeOpenCall(call: CallState, cause: string): string {
+  const { name } = call.block;
+  return call.started
+    ? `TOOL_OUTCOME_UNKNOWN: ${name} was started, and ${cause} before it answered. It may have taken effect. Check before you run it again.`
+    : `TOOL_NOT_STARTED: ${name} did not run, because ${cause} first. Run it again if it is still wanted.`;
+}

@@ -1,0 +1,173 @@
+/** Puts one session's parts together: storage, transcript, inbox, prompt, models and skills, as the loop's ports. */
+import { type Deployment, parseRoute } from './composition.ts';
+import { createInbox, createReceipts, type Inbox, type Receipts } from './inbox/index.ts';
+import { createHeaders, createPromptCache, type Faults, type LoopPorts } from './loop/index.ts';
+import { type ModelResolver, waitWithTimer } from './models/index.ts';
+import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
+import type { Frame, SessionView } from './rpc.ts';
+import type { SkillSource } from './skills/types.ts';
+import {
+  type Blobs,
+  createBlobs,
+  type Identity,
+  readState,
+  type SessionState,
+  type SqlPort,
+  writeState,
+} from './storage/index.ts';
+import {
+  type Committed,
+  createLog,
+  createStreamBuffer,
+  createSurface,
+  foldTurn,
+  type Log,
+  type MessageId,
+  openTurn,
+  type StreamBuffer,
+  type Surface,
+  type TurnState,
+} from './transcript/index.ts';
+
+export interface Outside {
+  deployment: Deployment;
+  models: ModelResolver;
+  skills: SkillSource;
+  now: () => number;
+  faults: Faults;
+  publish: (frame: Frame) => void;
+  watchdog: LoopPorts['watchdog'];
+  reportTurn: LoopPorts['reportTurn'];
+  reportFailure: LoopPorts['reportFailure'];
+}
+
+/** A session's own parts, which do not know the network. */
+export interface SessionParts {
+  identity: Identity;
+  facts: SessionFacts;
+  log: Log;
+  surface: Surface;
+  stream: StreamBuffer;
+  inbox: Inbox;
+  receipts: Receipts;
+  blobs: Blobs;
+  state: LoopPorts['state'];
+  plan: () => PromptPlan;
+  turn: () => TurnState | null;
+}
+
+export function openSession(
+  sql: SqlPort,
+  identity: Identity,
+  deployment: Deployment,
+  now: () => number,
+): SessionParts {
+  const blobs = createBlobs(sql);
+  const log = createLog(sql, blobs, now);
+  const state = createStateRow(sql, log);
+  let plan: PromptPlan | null = null;
+  const { id, agent, cwd, metadata, persona } = identity;
+  return {
+    identity,
+    facts: { id, agent, cwd, metadata },
+    log,
+    surface: createSurface(sql, log),
+    stream: createStreamBuffer(sql, now),
+    inbox: createInbox(sql, log),
+    receipts: createReceipts(sql, now),
+    blobs,
+    state,
+    plan: () => {
+      plan ??= planPrompt(deployment, deployment.agent(agent), persona);
+      return plan;
+    },
+    turn: followTurn(log, state.read().openTurnSeq),
+  };
+}
+
+export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
+  const { identity, log, surface, inbox, blobs, stream, state, plan, turn } = parts;
+  const { deployment } = outside;
+  return {
+    session: parts.facts,
+    plan,
+    baseCall: () => {
+      const agent = deployment.agent(identity.agent);
+      return { ...parseRoute(identity.model ?? agent.model), options: agent.options ?? {} };
+    },
+    limits: deployment,
+    log,
+    surface,
+    inbox,
+    blobs,
+    stream,
+    headers: createHeaders(log, state.read),
+    prompts: createPromptCache(surface, blobs.get),
+    state,
+    turn,
+    models: outside.models,
+    skills: outside.skills,
+    now: outside.now,
+    wait: waitWithTimer,
+    newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,
+    publish: outside.publish,
+    watchdog: outside.watchdog,
+    reportTurn: outside.reportTurn,
+    reportFailure: outside.reportFailure,
+    faults: outside.faults,
+  };
+}
+
+/** The state row, in memory too. */
+function createStateRow(sql: SqlPort, log: Log): LoopPorts['state'] {
+  let current: SessionState = readState(sql);
+  log.observe(
+    () => undefined,
+    () => {
+      current = readState(sql);
+    },
+  );
+  return {
+    read: () => current,
+    write(change) {
+      const next = { ...current, ...change };
+      writeState(sql, next);
+      current = next;
+    },
+  };
+}
+
+/** The open turn's state: from the log at first, then kept by each commit. */
+function followTurn(log: Log, openTurnSeq: number): () => TurnState | null {
+  let state: TurnState | null = null;
+  if (openTurnSeq > 0) {
+    for (const event of log.read(openTurnSeq, log.lastSeq())) state = foldTurn(state ?? openTurn(0), event);
+  }
+  log.observe((committed: Committed[]) => {
+    for (const { event } of committed) {
+      if (event.type === 'turn/start') state = foldTurn(openTurn(event.turn), event);
+      else if (state) state = foldTurn(state, event);
+      if (state?.ended) state = null;
+    }
+  });
+  return () => state;
+}
+
+export function describeSession(parts: SessionParts, isRunning: boolean): SessionView {
+  const { identity, log, inbox, turn } = parts;
+  const { turns, usage } = parts.state.read();
+  const { id, agent, model, cwd, metadata, created_at } = identity;
+  return {
+    id,
+    agent,
+    model,
+    cwd,
+    metadata,
+    created_at,
+    status: isRunning || turn() !== null ? 'running' : 'idle',
+    turns,
+    queued: inbox.count(),
+    last_seq: log.lastSeq(),
+    usage,
+  };
+}

@@ -1,0 +1,9 @@
+/** `npm run skills:check [-- --dir skills]`: checks the skills and says what there is to mend. Exit 1 for an error. */
+import { parseArgs } from 'node:util';
+import { bundleSkills } from './bundle.ts';
+import { formatBundle, hasRejected } from './report.ts';
+
+const { values } = parseArgs({ options: { dir: { type: 'string', default: 'skills' } } });
+const bundle = await bundleSkills(values.dir);
+console.log(formatBundle(bundle));
+if (hasRejected(bundle)) process.exitCode = 1;

@@ -1,0 +1,98 @@
+/** The deployment that tests run against: models of the stand-in server, and agents that are wrong in one way each. */
+import { z } from 'zod';
+import { anthropic, offline, openaiCompatible } from '../../durable/models/index.ts';
+import { type AgentDefinition, defineDeployment, type Plugin } from '../../durable/plugins.ts';
+import { skillsPlugin } from '../../durable/skills/index.ts';
+import { defineTool, timeTools } from '../../durable/tools/index.ts';
+
+const echo = defineTool({
+  name: 'echo',
+  description: 'Returns its text.',
+  input: z.strictObject({ text: z.string() }),
+  parallelSafe: true,
+  idempotent: true,
+  run: ({ text }) => text,
+});
+
+const effect = defineTool({
+  name: 'effect',
+  description: 'Has an effect that must not happen twice.',
+  input: z.strictObject({ text: z.string() }),
+  run: ({ text }) => `done: ${text}`,
+});
+
+const broken = defineTool({
+  name: 'broken',
+  description: 'Throws.',
+  input: z.strictObject({}),
+  run() {
+    throw new Error('the tool broke');
+  },
+});
+
+const slow = defineTool({
+  name: 'slow',
+  description: 'Never answers.',
+  input: z.strictObject({}),
+  timeoutMs: 100,
+  run: () => new Promise<string>(() => undefined),
+});
+
+/** Facts and refusals that the tests look for. */
+const facts: Plugin = {
+  name: 'facts',
+  tools: [echo, effect, broken, slow],
+  variables: [
+    { name: 'team', provide: () => 'the blue team' },
+    { name: 'nothing', provide: () => undefined },
+  ],
+  sections: [{ name: 'facts:braces', order: 150, text: 'Literal {{braces}} stay.', verbatim: true }],
+  lanes: [
+    {
+      lane: 'plugin',
+      name: 'guard',
+      run({ claimed }) {
+        const text =
+          claimed.flatMap(({ content }) => content).find((block) => block.type === 'text')?.text ?? '';
+        return text.includes('forbidden words')
+          ? { kind: 'reject', message: 'These words are not taken.' }
+          : { kind: 'enter', inject: [] };
+      },
+    },
+  ],
+  onAssemble(assembly, { session }) {
+    if (session.agent === 'late') assembly.variables.late_fact = 'declared late';
+  },
+  onRequest(call, { session }) {
+    if (session.agent === 'rerouted') call.model = 'rerouted-by-listener';
+  },
+};
+
+function agent(name: string, persona: string, more: Partial<AgentDefinition> = {}): AgentDefinition {
+  return { name, persona, model: 'stand-in/plain', tools: 'all', ...more };
+}
+
+export const testDeployment = defineDeployment({
+  agents: [
+    agent('plain', 'You are the plain agent of {{team}}.', { model: 'offline/instant' }),
+    agent('demo', 'You are the demo agent.', { model: 'offline/demo' }),
+    agent('stand-in', 'You are the stand-in agent.'),
+    agent('claude', 'You are the other stand-in agent.', { model: 'stand-in-anthropic/claude' }),
+    agent('narrow', 'You have one tool.', { tools: ['echo'] }),
+    agent('short', 'You take two steps.', { maxSteps: 2 }),
+    agent('late', 'A fact: {{late_fact}}.'),
+    agent('rerouted', 'You read {{model}} of {{provider}}.'),
+    agent('unknown-variable', 'You are {{nobody}}.'),
+    agent('no-value', 'You are {{nothing}}.'),
+    agent('malformed', 'You are {{ team }}.'),
+    agent('unbalanced', 'You are {{{team}}}.'),
+  ],
+  plugins: [timeTools, facts, skillsPlugin],
+  providers: [
+    openaiCompatible({ name: 'stand-in', baseUrlVar: 'MODEL_SERVER', media: ['image/png'] }),
+    anthropic({ name: 'stand-in-anthropic', baseUrlVar: 'MODEL_SERVER', key: 'STAND_IN_KEY' }),
+    anthropic({ name: 'keyless', key: 'A_KEY_THAT_NOBODY_SET' }),
+    offline(),
+  ],
+  modelStallMs: 400,
+});

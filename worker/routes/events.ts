@@ -1,0 +1,129 @@
+/** The log, as pages, as a stream, as a socket and as a file. */
+import { z } from 'zod';
+import { originNotAllowed, unavailable, upgradeRequired } from '../../durable/errors.ts';
+import type { Frame, SessionRpc } from '../../durable/rpc.ts';
+import { eventBody } from '../../durable/transcript/events.ts';
+import {
+  type AppContext,
+  createSessionNotFound,
+  parseWith,
+  type Route,
+  reachObject,
+  readOutcome,
+} from '../http/index.ts';
+import { answerSse, formatFrame, openFeed } from '../stream/index.ts';
+import { prefersStream } from './messages.ts';
+import { sessionInPath } from './objects.ts';
+
+const EVENT_TYPES = eventBody.options.map((option) => option.shape.type.value);
+
+const after = z.coerce.number().int().min(0).default(0).describe('The seq after which to begin');
+const types = z
+  .string()
+  .transform((list) => list.split(',').map((type) => type.trim()))
+  .pipe(z.array(z.enum(EVENT_TYPES)))
+  .optional()
+  .describe('Event types, with commas between; a stream then has no deltas');
+const pageQuery = z.object({ after, limit: z.coerce.number().int().min(1).max(1_000).default(100), types });
+const socketQuery = z.object({ after });
+
+const eventPage = z.object({
+  data: z.array(
+    eventBody.and(z.object({ seq: z.int(), at: z.int().describe('Milliseconds since the epoch') })),
+  ),
+  next: z.int().nullable().describe('The `after` of the next page; null where there is none yet'),
+});
+
+export function eventRoutes(): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/sessions/:id/events',
+      scope: 'sessions:read',
+      operation: 'readEvents',
+      summary: 'Read the log, or follow it',
+      description:
+        'A page as JSON; with `Accept: text/event-stream` everything after `after`, then live: the id is the seq, ' +
+        'the event its type, and `delta` is text that is not logged yet.',
+      query: pageQuery,
+      headers: [{ name: 'Last-Event-ID', description: 'With a stream: goes before `after`' }],
+      responses: [
+        {
+          status: 200,
+          description: 'A page, or a stream',
+          content: {
+            'application/json': { name: 'EventPage', schema: eventPage },
+            'text/event-stream': null,
+          },
+        },
+      ],
+      handle: readEvents,
+    },
+    {
+      method: 'GET',
+      path: '/v1/sessions/:id/socket',
+      scope: 'sessions:read',
+      operation: 'openSocket',
+      summary: 'Follow the log over a WebSocket',
+      description:
+        'Every message is one frame as JSON: `event`, `delta` or `ready`. Say nothing; it is one way.',
+      query: socketQuery,
+      responses: [{ status: 101, description: 'The socket' }],
+      handle: openSocket,
+    },
+    {
+      method: 'GET',
+      path: '/v1/sessions/:id/export',
+      scope: 'sessions:read',
+      operation: 'exportLog',
+      summary: 'The whole log as JSON Lines',
+      responses: [
+        { status: 200, description: 'One event a line', content: { 'application/x-ndjson': null } },
+      ],
+      handle: exportLog,
+    },
+  ];
+}
+
+async function readEvents(c: AppContext): Promise<Response> {
+  const { session } = sessionInPath(c);
+  const query = parseWith(pageQuery, c.req.query());
+  if (c.req.method === 'GET' && prefersStream(c)) return followLog(c, session, query.types);
+  const page = await readOutcome(session.events({ ...query, types: query.types ?? null }));
+  return c.body(page, 200, { 'content-type': 'application/json' });
+}
+
+async function followLog(c: AppContext, session: SessionRpc, types: string[] | undefined): Promise<Response> {
+  const from = { after: c.req.header('last-event-id') ?? c.req.query('after') };
+  const feed = await openFeed(session, parseWith(socketQuery, from));
+  const wanted = (frame: Frame): boolean =>
+    types === undefined || (frame.frame === 'event' && types.includes(frame.type));
+  return answerSse(feed, '', (frames) => ({
+    text: frames.filter(wanted).map(formatFrame).join(''),
+    last: false,
+  }));
+}
+
+/** A browser says where a socket's page is from and lets the server judge (RFC 6455 section 10.2). */
+async function openSocket(c: AppContext): Promise<Response> {
+  const { session } = sessionInPath(c);
+  const query = parseWith(socketQuery, c.req.query());
+  if (c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
+    throw upgradeRequired('Send `Upgrade: websocket`.');
+  }
+  const origin = c.req.header('origin');
+  if (origin !== undefined && !c.var.config.corsOrigins.includes(origin)) {
+    throw originNotAllowed('Pages of this origin may not open sockets here.');
+  }
+  const url = `https://session/socket?after=${query.after}`;
+  const response = await reachObject(session.fetch(new Request(url, { headers: { upgrade: 'websocket' } })));
+  if (response.status === 101) return response;
+  throw response.status === 404
+    ? createSessionNotFound()
+    : unavailable('The session does not open a socket.');
+}
+
+async function exportLog(c: AppContext): Promise<Response> {
+  const log = await readOutcome(sessionInPath(c).session.export());
+  return c.body(log, 200, { 'content-type': 'application/x-ndjson' });
+}

@@ -1,0 +1,22 @@
+import type { Deployment } from '../../durable/composition.ts';
+import type { Route } from '../http/index.ts';
+import { eventRoutes } from './events.ts';
+import { healthRoutes } from './health.ts';
+import { messageRoutes } from './messages.ts';
+import { describeRoutes } from './openapi.ts';
+import { promptRoutes } from './prompt.ts';
+import { sessionRoutes } from './sessions.ts';
+import { skillRoutes } from './skills.ts';
+
+/** Every route of the service, and the one that describes them. */
+export function listRoutes(deployment: Deployment): Route[] {
+  const routes = [
+    ...sessionRoutes(deployment),
+    ...messageRoutes(),
+    ...eventRoutes(),
+    ...promptRoutes(deployment),
+    ...skillRoutes(),
+    ...healthRoutes(),
+  ];
+  return [...routes, describeRoutes(routes)];
+}
