@@ -153,7 +153,7 @@ function provide(context: ErrorContext): Facts {
   return { provider: context.provider };
 }
 
-function readHeaders(headers: Record<string, string>, now: number): Facts {
+function readHeaders(headers: Record<string, string | undefined>, now: number): Facts {
   const facts: Facts = {};
   const wait = parseRetryAfter(headers['retry-after-ms'], headers['retry-after'], now);
   if (wait !== undefined) facts.retry_after_ms = wait;

@@ -73,8 +73,10 @@ export async function askModel(
   }
 }
 
-type Headers = Record<string, string>;
-type Reading = { kind: 'ended'; headers: Headers } | { kind: 'failed'; headers: Headers; error: unknown };
+type AnswerHeaders = Record<string, string | undefined>;
+type Reading =
+  | { kind: 'ended'; headers: AnswerHeaders }
+  | { kind: 'failed'; headers: AnswerHeaders; error: unknown };
 
 /** What the adapter and its stream throw is `failed`; what `take` throws is the caller's own and goes through. */
 async function readParts(
@@ -132,11 +134,7 @@ async function closeStream(result: LanguageModelV4StreamResult): Promise<void> {
   await result.stream.cancel().catch(() => 'it is closed already');
 }
 
-function finishAnswer(
-  collector: Collector,
-  model: ResolvedModel,
-  headers: Record<string, string>,
-): ModelAnswer {
+function finishAnswer(collector: Collector, model: ResolvedModel, headers: AnswerHeaders): ModelAnswer {
   const { provider } = model;
   const facts = { provider };
   const { finish } = collector;
@@ -178,13 +176,9 @@ function toRefused(
 }
 
 /** A stream without an end is cut, unless nothing of the protocol arrived and it says itself that it is a page. */
-function toUnfinished(
-  collector: Collector,
-  model: ResolvedModel,
-  headers: Record<string, string>,
-): PerchError {
+function toUnfinished(collector: Collector, model: ResolvedModel, headers: AnswerHeaders): PerchError {
   const { provider } = model;
-  const type = headers['content-type']?.split(';', 1)[0]?.trim().slice(0, 80) ?? EVENT_STREAM;
+  const type = readMediaType(headers);
   if (collector.began || type === EVENT_STREAM) {
     return modelStreamCut(`The answer of ${provider} ended before it was complete.`, { provider });
   }
@@ -192,6 +186,11 @@ function toUnfinished(
     provider,
     content_type: type,
   });
+}
+
+function readMediaType(headers: AnswerHeaders): string {
+  const [type = ''] = (headers['content-type'] ?? EVENT_STREAM).split(';', 1);
+  return type.trim().slice(0, 80);
 }
 
 /** The OpenAI-compatible adapter's word for a stream without `finish_reason`: invalid data, but of nothing. */

@@ -9,12 +9,10 @@ import { repairHeader } from './header-repair.ts';
 export const HEADER_LINE = 2;
 
 /** A header that is YAML, or was made so. */
-export interface Reading {
+export interface Reading extends Parsed {
   file: string;
   /** As the author wrote it, or as it was repaired. */
   header: string;
-  document: Document.Parsed;
-  lines: LineCounter;
   /** Grows while the header is read. */
   diagnostics: Diagnostic[];
 }
@@ -31,18 +29,17 @@ export function readYaml(file: string, source: string, diagnostics: Diagnostic[]
   const strict = parseYaml(header);
   const [fault] = strict.document.errors;
   if (fault === undefined) return { file, header, ...strict, diagnostics };
+  const failAt = ({ lines }: Parsed, code: string, error: YAMLError): null =>
+    fail(lines.linePos(error.pos[0]).line, code, `The header is not valid: ${readReason(error)}.`);
+  // Which of two values was meant is not for a repair to choose.
+  const duplicate = findDuplicate(strict);
+  if (duplicate !== undefined) return failAt(strict, 'duplicate_key', duplicate);
   const repair = repairHeader(header);
-  const mended = repair === null ? null : { header: repair.header, ...parseYaml(repair.header) };
-  const duplicate = findDuplicate(strict.document.errors) ?? findDuplicate(mended?.document.errors ?? []);
-  if (repair === null || mended === null || mended.document.errors.length > 0) {
-    const told = duplicate ?? fault;
-    const code = duplicate === undefined ? 'yaml_invalid' : 'duplicate_key';
-    return fail(
-      strict.lines.linePos(told.pos[0]).line,
-      code,
-      `The header is not valid: ${readReason(told)}.`,
-    );
-  }
+  if (repair === null) return failAt(strict, 'yaml_invalid', fault);
+  const mended = parseYaml(repair.header);
+  const second = findDuplicate(mended);
+  if (second !== undefined) return failAt(mended, 'duplicate_key', second);
+  if (mended.document.errors.length > 0) return failAt(strict, 'yaml_invalid', fault);
   for (const { key, line } of repair.repaired) {
     const message = `The value of \`${key}\` is not YAML; it was read as plain text. Put it in quotes.`;
     diagnostics.push({
@@ -53,10 +50,15 @@ export function readYaml(file: string, source: string, diagnostics: Diagnostic[]
       message,
     });
   }
-  return { file, ...mended, diagnostics };
+  return { file, header: repair.header, ...mended, diagnostics };
 }
 
-function parseYaml(header: string) {
+interface Parsed {
+  document: Document.Parsed;
+  lines: LineCounter;
+}
+
+function parseYaml(header: string): Parsed {
   const lines = new LineCounter();
   // The failsafe schema keeps `007`, `null` and `yes` as the text that was written.
   const document = parseDocument(header, {
@@ -69,8 +71,8 @@ function parseYaml(header: string) {
   return { document, lines };
 }
 
-function findDuplicate(errors: readonly YAMLError[]): YAMLError | undefined {
-  return errors.find((error) => error.code === 'DUPLICATE_KEY');
+function findDuplicate({ document }: Parsed): YAMLError | undefined {
+  return document.errors.find((error) => error.code === 'DUPLICATE_KEY');
 }
 
 /** The parser's sentence without its position and excerpt. */

@@ -10,8 +10,8 @@ import { skillTool } from './tool.ts';
 export { findGestures, scanGestures } from './gesture.ts';
 export { HOST_COMMANDS, listUserInvocable, type SkillListing } from './invocable.ts';
 export { contentKey, manifestKey, POINTER_KEY } from './manifest.ts';
-export { createSkillSource, type SkillSourceOptions, type SkillStore, skillSourceFor } from './source.ts';
-export { explainSkillAsTool, SKILL_TOOL } from './tool.ts';
+export { createSkillSource, type SkillKv, type SkillSourceOptions, skillSourceFor } from './source.ts';
+export { SKILL_TOOL } from './tool.ts';
 export type { SkillEntry, SkillResource, SkillSource, SkillView } from './types.ts';
 
 export const skillsPlugin: Plugin = { name: 'skills', tools: [skillTool], lanes: [catalogLane, skillLane] };

@@ -19,13 +19,13 @@ import { bundlePointer, contentKey, manifest, manifestKey, POINTER_KEY } from '.
 import type { SkillEntry, SkillSource, SkillView } from './types.ts';
 
 /** What is needed of a KV namespace; a `KVNamespace` is one. */
-export interface SkillStore {
+export interface SkillKv {
   get(key: string, type: 'text'): Promise<string | null>;
   get(key: string, type: 'arrayBuffer'): Promise<ArrayBuffer | null>;
 }
 
 export interface SkillSourceOptions {
-  kv: SkillStore;
+  kv: SkillKv;
   /** Milliseconds for which the pointer is believed; 0 reads it each time. */
   freshMs: number;
   /** Milliseconds since the epoch. */
@@ -39,7 +39,7 @@ const CACHE_BYTES = 16 * 1024 * 1024;
 /** The current release, the one before it for a rollback, and those of a roll-out in progress. */
 const VIEWS_KEPT = 4;
 
-const sources = new WeakMap<SkillStore, SkillSource>();
+const sources = new WeakMap<SkillKv, SkillSource>();
 
 /** One source for each KV binding, so that all sessions of an isolate share what it has read. */
 export function skillSourceFor(options: SkillSourceOptions): SkillSource {
@@ -52,7 +52,7 @@ export function skillSourceFor(options: SkillSourceOptions): SkillSource {
 
 /** What is kept of a namespace. */
 interface Bundle {
-  kv: SkillStore;
+  kv: SkillKv;
   contents: ContentCache;
   /** By manifest digest, oldest first. */
   views: Map<string, SkillView>;
@@ -172,7 +172,7 @@ function keepView(views: Map<string, SkillView>, digest: string, view: SkillView
 
 type StoredText = { kind: 'text'; text: string } | { kind: 'absent' } | { kind: 'unread' };
 
-async function readText(kv: SkillStore, key: string): Promise<StoredText> {
+async function readText(kv: SkillKv, key: string): Promise<StoredText> {
   try {
     const text = await kv.get(key, 'text');
     return text === null ? { kind: 'absent' } : { kind: 'text', text };

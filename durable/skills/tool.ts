@@ -46,10 +46,3 @@ function findLoadable(skills: SkillView, name: string): SkillEntry {
     `The skill "${name}" is not yours to load. If its <skill_content> block is in the conversation, follow it; otherwise go on without it.`,
   );
 }
-
-/** What to tell a model that called a skill's name as if it were a tool; null where it names no skill it may load. */
-export function explainSkillAsTool(skills: SkillView, name: string): string | null {
-  const entry = skills.find(name);
-  if (entry?.modelInvocable !== true) return null;
-  return `"${name}" is a skill, not a tool. Load it with the \`${SKILL_TOOL}\` tool: {"name": "${name}"}.`;
-}

@@ -118,7 +118,7 @@ async function readSkill(
   const source = await readFile(join(dir, file));
   if (!isUtf8(source)) return fail(file, 'not_utf8', `${ENTRY_FILE} must be UTF-8.`);
   // The BOM stays: the parser knows it in front of the header, and elsewhere it is part of the body.
-  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(source);
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(source);
   const parsed = parseSkill(text, { file, folder });
   diagnostics.push(...(parsed.kind === 'skill' ? parsed.warnings : parsed.diagnostics));
   if (parsed.kind === 'rejected') return null;

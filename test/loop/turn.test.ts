@@ -29,7 +29,12 @@ it('carries out the calls of a step and asks again with their results', async ()
   const perch = await createPerch();
   const model = uniqueModel();
   await models.script(model, [
-    { tool_calls: [{ id: 'c1', name: 'echo', arguments: '{"text":"one"}' }, { id: 'c2', name: 'effect', arguments: '{"text":"two"}' }] },
+    {
+      tool_calls: [
+        { id: 'c1', name: 'echo', arguments: '{"text":"one"}' },
+        { id: 'c2', name: 'effect', arguments: '{"text":"two"}' },
+      ],
+    },
     { text: 'Both are done.' },
   ]);
   const session = await perch.open({ agent: 'stand-in', model: `stand-in/${model}` });

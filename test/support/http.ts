@@ -12,6 +12,15 @@ import {
 } from '../../worker/auth/key-format.ts';
 import { readConfig } from '../../worker/config.ts';
 
+declare global {
+  namespace Cloudflare {
+    interface GlobalProps {
+      mainModule: typeof import('./worker.ts');
+      durableNamespaces: 'Session' | 'Directory';
+    }
+  }
+}
+
 export const ORIGIN = 'https://perch.test';
 
 /** The test environment's configuration: the bindings, typed. */

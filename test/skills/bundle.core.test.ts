@@ -1,0 +1,247 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { contentKey, manifest, manifestKey, POINTER_KEY } from '../../durable/skills/manifest.ts';
+import { createSkillSource } from '../../durable/skills/source.ts';
+import { sha256Hex } from '../../durable/storage/digest.ts';
+import { type Bundle, bundleSkills, MAX_FILES } from '../../scripts/skills/bundle.ts';
+import { encodeBulk, splitChunks } from '../../scripts/skills/publish.ts';
+import { formatBundle, hasRejected } from '../../scripts/skills/report.ts';
+import { MemoryKv } from './memory-kv.ts';
+
+const folders: string[] = [];
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+async function makeFolder(files: Record<string, string | Uint8Array>): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'perch-bundle-'));
+  folders.push(dir);
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(dir, path)), { recursive: true });
+    await writeFile(join(dir, path), content);
+  }
+  return dir;
+}
+
+const skill = (name: string, rest = '', body = `Do ${name}.\n`): string =>
+  `---\nname: ${name}\ndescription: About ${name}\n${rest}---\n${body}`;
+
+const codesOf = ({ diagnostics }: Bundle): string[] => diagnostics.map(({ code }) => code);
+const namesOf = ({ skills }: Bundle): string[] => skills.map(({ name }) => name);
+
+/** The bundle as a reader of KV sees it. */
+function openBundle({ entries, pointer }: Bundle) {
+  const kv = new MemoryKv();
+  for (const { key, bytes } of entries) kv.put(key, bytes);
+  kv.put(POINTER_KEY, JSON.stringify(pointer));
+  return createSkillSource({ kv, freshMs: 1000, now: () => 0 });
+}
+
+describe('bundling', () => {
+  it('CAT-16: a SKILL.md inside a skill is a resource of it', async () => {
+    const dir = await makeFolder({
+      'learn/SKILL.md': skill('learn'),
+      'learn/examples/tasklist/SKILL.md': skill('tasklist', '', 'An example.\n'),
+      'tasklist/SKILL.md': skill('tasklist'),
+    });
+    const bundle = await bundleSkills(dir);
+    expect(namesOf(bundle)).toEqual(['learn', 'tasklist']);
+    expect(bundle.skills[0]?.resources.map(({ path }) => path)).toEqual(['examples/tasklist/SKILL.md']);
+    expect(bundle.diagnostics).toEqual([]);
+  });
+
+  it.each(['skill.md', 'Skill.md', 'SKILL.MD'])(
+    'FM-22: reports %s, which is the wrong case',
+    async (name) => {
+      const bundle = await bundleSkills(await makeFolder({ [`alpha/${name}`]: skill('alpha') }));
+      expect(bundle.diagnostics).toMatchObject([
+        { file: `alpha/${name}`, code: 'wrong_case', severity: 'error' },
+      ]);
+      expect(hasRejected(bundle)).toBe(true);
+    },
+  );
+
+  it('FM-18: a skill that is wrong does not touch its siblings', async () => {
+    const dir = await makeFolder({
+      'alpha/SKILL.md': skill('alpha', 'argument-hint: [pr] [mode]\n'),
+      'beta/SKILL.md': skill('beta', 'user-invocable: perhaps\n'),
+      'gamma/SKILL.md': skill('gamma'),
+      'delta/SKILL.md': Uint8Array.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff, 0xfe]),
+    });
+    const bundle = await bundleSkills(dir);
+    expect(namesOf(bundle)).toEqual(['alpha', 'gamma']);
+    expect(bundle.diagnostics.filter(({ severity }) => severity === 'error')).toMatchObject([
+      { file: 'beta/SKILL.md', line: 4, code: 'policy_invalid' },
+      { file: 'delta/SKILL.md', code: 'not_utf8' },
+    ]);
+    expect(formatBundle(bundle)).toContain('beta/SKILL.md:4: error policy_invalid: ');
+    expect(formatBundle(bundle)).toMatch(/^gamma {2,}\d+ +user, model +0$/m);
+  });
+
+  it('INV-35: warns of a skill that a command of the host shadows', async () => {
+    const dir = await makeFolder({ 'compact/SKILL.md': skill('compact'), 'alpha/SKILL.md': skill('alpha') });
+    const bundle = await bundleSkills(dir, { commands: ['compact'] });
+    expect(bundle.diagnostics).toMatchObject([
+      { file: 'compact/SKILL.md', code: 'shadowed_by_command', severity: 'warning' },
+    ]);
+    expect(bundle.diagnostics[0]?.message).toContain('compact');
+    expect(hasRejected(bundle)).toBe(false);
+  });
+
+  it('INV-39: a skill that is called batch is published', async () => {
+    expect(namesOf(await bundleSkills(await makeFolder({ 'batch/SKILL.md': skill('batch') })))).toEqual([
+      'batch',
+    ]);
+  });
+
+  it('keeps resources as bytes, all the way to the reader', async () => {
+    const bytes = Uint8Array.from({ length: 1024 }, (_, index) => (index * 7) % 256);
+    const dir = await makeFolder({
+      'alpha/SKILL.md': skill('alpha'),
+      'alpha/assets/logo.png': bytes,
+      'alpha/empty': '',
+    });
+    const bundle = await bundleSkills(dir);
+    const view = await openBundle(bundle).view();
+    const resources = view.find('alpha')?.resources ?? [];
+    expect(resources).toEqual([
+      { path: 'assets/logo.png', digest: sha256Hex(bytes), bytes: 1024 },
+      { path: 'empty', digest: sha256Hex(''), bytes: 0 },
+    ]);
+    for (const resource of resources) {
+      expect(await view.resource(resource)).toEqual(resource.path === 'empty' ? new Uint8Array() : bytes);
+    }
+    const bulk = encodeBulk(bundle.entries).find(({ key }) => key === contentKey(sha256Hex(bytes)));
+    expect(bulk?.base64).toBe(true);
+    expect(new Uint8Array(Buffer.from(bulk?.value ?? '', 'base64'))).toEqual(bytes);
+  });
+
+  it('gives the same manifest for the same skills, and another one for any change', async () => {
+    const files = { 'alpha/SKILL.md': skill('alpha'), 'alpha/a.txt': 'a', 'beta/SKILL.md': skill('beta') };
+    const one = await bundleSkills(await makeFolder(files), { publishedAt: 1 });
+    const reversed = Object.fromEntries(Object.entries(files).reverse());
+    const other = await bundleSkills(await makeFolder(reversed), { publishedAt: 2 });
+    expect(other.manifest).toEqual(one.manifest);
+    const changes = [
+      { 'alpha/a.txt': 'b' },
+      { 'alpha/b.txt': 'b' },
+      { 'beta/SKILL.md': skill('beta', 'license: MIT\n') },
+    ];
+    for (const change of changes) {
+      const changed = await bundleSkills(await makeFolder({ ...files, ...change }));
+      expect(changed.manifest.digest).not.toBe(one.manifest.digest);
+      expect(changed.skills.map(({ digest }) => digest)).not.toEqual(one.skills.map(({ digest }) => digest));
+    }
+  });
+
+  it('puts the contents before the manifest, everything under its digest, and the pointer apart', async () => {
+    const bundle = await bundleSkills(await makeFolder({ 'a/SKILL.md': skill('a'), 'a/x': 'x' }), {
+      publishedAt: 5,
+    });
+    expect(bundle.entries.at(-1)?.key).toBe(manifestKey(bundle.manifest.digest));
+    for (const { key, bytes } of bundle.entries)
+      expect(key).toMatch(new RegExp(`^(content|manifest)/${sha256Hex(bytes)}$`));
+    expect(bundle.pointer).toEqual({ manifest: bundle.manifest.digest, published_at: 5 });
+    expect(manifest.parse(JSON.parse(bundle.manifest.text)).skills).toEqual(bundle.skills);
+  });
+
+  it('leaves out hidden files, links and folders without a skill, and says so where it matters', async () => {
+    const dir = await makeFolder({
+      'alpha/SKILL.md': skill('alpha'),
+      'alpha/.DS_Store': 'x',
+      '.git/config': 'x',
+      'notes/readme.txt': 'x',
+      'README.md': 'x',
+      'SKILL.md': skill('top'),
+    });
+    await symlink('/etc/hostname', join(dir, 'alpha/link'));
+    const bundle = await bundleSkills(dir);
+    expect(bundle.skills).toMatchObject([{ name: 'alpha', resources: [] }]);
+    expect(codesOf(bundle)).toEqual(['skill_not_in_folder', 'not_a_file', 'no_skill_file']);
+    expect(hasRejected(bundle)).toBe(false);
+  });
+
+  it('rejects what is too large, and a path that could be read as markup', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: MAX_FILES + 1 }, (_, index) => [`many/${index}.txt`, '']),
+    );
+    const dir = await makeFolder({
+      ...many,
+      'many/SKILL.md': skill('many'),
+      'heavy/SKILL.md': skill('heavy'),
+      'heavy/blob': new Uint8Array(4 * 1024 * 1024),
+      'long/SKILL.md': skill('long', '', 'x'.repeat(256 * 1024)),
+      'path/SKILL.md': skill('path'),
+      'path/a<b>.txt': '',
+    });
+    const bundle = await bundleSkills(dir);
+    expect(bundle.skills).toEqual([]);
+    expect(codesOf(bundle)).toEqual(['too_large', 'too_large', 'too_large', 'path_invalid']);
+    expect(bundle.entries).toHaveLength(1);
+  });
+
+  it('warns of a skill that nobody can invoke', async () => {
+    const rest = 'user-invocable: no\ndisable-model-invocation: yes\n';
+    expect(codesOf(await bundleSkills(await makeFolder({ 'a/SKILL.md': skill('a', rest) })))).toEqual([
+      'unreachable',
+    ]);
+  });
+
+  it('writes a large bundle in parts that keep their order', () => {
+    const entries = Array.from({ length: 12 }, (_, index) => ({
+      key: `k${index}`,
+      bytes: new Uint8Array(6 * 1024 * 1024),
+    }));
+    const chunks = splitChunks(entries);
+    expect(chunks.map((chunk) => chunk.length)).toEqual([4, 4, 4]);
+    expect(chunks.flat()).toEqual(entries);
+    expect(splitChunks([])).toEqual([]);
+  });
+});
+
+describe('the skills that come with Perch', () => {
+  it('are bundled without a word of warning', async () => {
+    const bundle = await bundleSkills('skills');
+    expect(bundle.diagnostics).toEqual([]);
+    expect(
+      bundle.skills.map(({ name, modelInvocable, userInvocable }) => [name, userInvocable, modelInvocable]),
+    ).toEqual([
+      ['handover', true, false],
+      ['incident-review', true, true],
+      ['release-notes', true, true],
+    ]);
+    expect(bundle.skills[1]?.resources.map(({ path }) => path)).toEqual([
+      'references/severity.md',
+      'templates/review.md',
+    ]);
+  });
+});
+
+const CORPUS = '../shared/corpus/skills';
+
+describe.skipIf(!existsSync(CORPUS))('skills by others', () => {
+  /** Longer than the 1024 characters of the specification. */
+  const TOO_LONG = ['claude-api'];
+
+  it('are bundled with the same body and the same files, byte for byte', async () => {
+    const bundle = await bundleSkills(CORPUS);
+    const folders = (await readdir(CORPUS)).filter((name) => !TOO_LONG.includes(name)).sort();
+    expect(namesOf(bundle)).toEqual(folders);
+    expect(bundle.diagnostics).toMatchObject(
+      TOO_LONG.map((name) => ({ file: `${name}/SKILL.md`, code: 'description_too_long', severity: 'error' })),
+    );
+    const view = await openBundle(bundle).view();
+    expect(view.entries).toEqual(bundle.skills);
+    for (const entry of view.entries) {
+      const source = await readFile(join(CORPUS, entry.name, 'SKILL.md'));
+      const body = Buffer.from(await view.body(entry));
+      expect(source.subarray(source.length - body.length).equals(body)).toBe(true);
+      expect(source.subarray(0, source.length - body.length).toString()).toMatch(/^---\n[\s\S]*\n---\n$/);
+      for (const resource of entry.resources) {
+        const bytes = await readFile(join(CORPUS, entry.name, resource.path));
+        expect(Buffer.from(await view.resource(resource)).equals(bytes)).toBe(true);
+      }
+    }
+  });
+});
