@@ -59,7 +59,9 @@ async function runBatch(
   );
   for (const [i, result] of running.entries()) {
     const call = batch[i];
-    if (call) commitResult(ports, context, call, await result);
+    const settled = await result;
+    await ports.faults.hit('tool.answered');
+    if (call) commitResult(ports, context, call, settled);
     await ports.faults.hit('tool.settled');
   }
 }

@@ -121,7 +121,7 @@ export function createCollector(asked: string, onDelta: (delta: Delta) => void):
 }
 
 /** `input` and `output` are totals: cached and reasoning tokens are among them. What is not told is 0. */
-export function toUsage(usage: LanguageModelV4Usage): Usage {
+function toUsage(usage: LanguageModelV4Usage): Usage {
   return {
     input: toCount(usage.inputTokens.total),
     input_cached: toCount(usage.inputTokens.cacheRead),

@@ -1,16 +1,11 @@
 /** Models: routes to adapters, requests to calls, streams to answers. */
-export { classifyModelError, type ErrorContext } from './classify.ts';
+export { classifyModelError } from './classify.ts';
 export {
-  type AcceptedMedia,
-  type AnthropicOptions,
   anthropic,
   createModelResolver,
-  type ModelEnv,
-  type OpenAiCompatibleOptions,
   offline,
   openaiCompatible,
   type ProviderDefinition,
-  type ProviderInstance,
   STANDARD_PROVIDERS,
   workersAi,
 } from './providers.ts';

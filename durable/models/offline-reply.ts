@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { sha256Hex } from '../storage/digest.ts';
 import { messageSource } from '../transcript/events.ts';
 
-export interface OfflineCall {
+interface OfflineCall {
   toolCallId: string;
   toolName: string;
   input: string;

@@ -11,7 +11,7 @@ import type { ModelResolver, ProviderTraits, ResolvedModel } from './types.ts';
 /** The worker's bindings: keys, addresses, the AI binding. */
 export type ModelEnv = Record<string, unknown>;
 
-export interface ProviderInstance extends ProviderTraits {
+interface ProviderInstance extends ProviderTraits {
   /** Throws `unknownModel` where the provider knows its models and this is none. */
   model: (id: string) => LanguageModelV4 | Promise<LanguageModelV4>;
   accepts: (mediaType: string, id: string) => boolean;
@@ -30,7 +30,7 @@ export interface ProviderDefinition {
 export type AcceptedMedia = readonly string[] | ((mediaType: string, model: string) => boolean);
 
 /** Where a provider is, and with what key. */
-export interface ProviderAddress {
+interface ProviderAddress {
   /** Used where `baseUrlVar` is not set. */
   baseUrl?: string;
   /** The variable whose value replaces `baseUrl`. */

@@ -5,7 +5,7 @@
 import type { UserMessage } from '../transcript/events.ts';
 
 /** The Agent Skills specification's limit. */
-export const MAX_NAME_LENGTH = 64;
+const MAX_NAME_LENGTH = 64;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 /** The rule in words, for messages. */
 export const NAME_RULE = `lower-case ASCII letters and digits, with single hyphens between them, at most ${MAX_NAME_LENGTH}`;

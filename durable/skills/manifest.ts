@@ -58,10 +58,6 @@ export const manifest = z.object({
     error: 'skills must be sorted by name, each name once',
   }),
 });
-export interface Manifest {
-  version: 1;
-  skills: SkillEntry[];
-}
 
 /** A manifest ready to publish: its text is what the digest covers. */
 export interface BuiltManifest {
@@ -97,11 +93,7 @@ export function buildEntry(
 }
 
 /** Changes when anything of the skill does: a field of the header, the body, a resource's path or bytes. */
-export function digestSkill(
-  header: SkillHeader,
-  bodyDigest: string,
-  resources: readonly SkillResource[],
-): string {
+function digestSkill(header: SkillHeader, bodyDigest: string, resources: readonly SkillResource[]): string {
   const files = resources.map(({ path, digest }) => [path, digest]);
   return sha256Hex(encodeCanonical({ header, body: bodyDigest, files }));
 }

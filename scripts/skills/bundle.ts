@@ -24,9 +24,9 @@ import { sha256Hex } from '../../durable/storage/digest.ts';
 /** Files beside SKILL.md. Generous: more is a sign that a build folder got in. */
 export const MAX_FILES = 256;
 /** Of a skill's files together; a skill is read into memory whole while it is bundled. */
-export const MAX_SKILL_BYTES = 4 * 1024 * 1024;
+const MAX_SKILL_BYTES = 4 * 1024 * 1024;
 /** Of SKILL.md, which a model reads whole. */
-export const MAX_SKILL_MD_BYTES = 256 * 1024;
+const MAX_SKILL_MD_BYTES = 256 * 1024;
 
 const ENTRY_FILE = 'SKILL.md';
 
@@ -60,7 +60,10 @@ export async function bundleSkills(
   const contents = new Map<string, Uint8Array>();
   const diagnostics: Diagnostic[] = [];
   const skills: SkillEntry[] = [];
-  for (const item of await readFolder(dir)) {
+  const items = await readFolder(dir).catch((cause: unknown) => {
+    throw new Error(`The folder of skills cannot be read: ${dir}`, { cause });
+  });
+  for (const item of items) {
     if (item.isFile() && item.name.toLowerCase() === ENTRY_FILE.toLowerCase()) {
       warn(diagnostics, item.name, 'skill_not_in_folder', 'A skill needs a folder of its own.');
     }

@@ -4,6 +4,11 @@ import { bundleSkills } from './bundle.ts';
 import { formatBundle, hasRejected } from './report.ts';
 
 const { values } = parseArgs({ options: { dir: { type: 'string', default: 'skills' } } });
-const bundle = await bundleSkills(values.dir);
-console.log(formatBundle(bundle));
-if (hasRejected(bundle)) process.exitCode = 1;
+try {
+  const bundle = await bundleSkills(values.dir);
+  console.log(formatBundle(bundle));
+  if (hasRejected(bundle)) process.exitCode = 1;
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

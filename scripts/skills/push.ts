@@ -16,7 +16,12 @@ const { values } = parseArgs({
   },
 });
 
-process.exitCode = await push();
+try {
+  process.exitCode = await push();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
 
 async function push(): Promise<number> {
   if (values.local && values.remote) {

@@ -114,6 +114,13 @@ describe('the text of a skill', () => {
     expect(await load(makeView({ alpha: { body } }), 'alpha')).toBe(found && textOf(found));
   });
 
+  it('names files sorted by code unit, in whatever order the entry has them', () => {
+    const entry = makeEntry('alpha', { resources: ['a', 'B', 'a.b'] });
+    const reversed = { ...entry, resources: [...entry.resources].reverse() };
+    expect(renderSkillContent(reversed, 'x')).toContain(': B, a, a.b\n');
+    expect(renderSkillContent(reversed, 'x')).toBe(renderSkillContent(entry, 'x'));
+  });
+
   it('has no line about files where there are none, and stands for an empty body', () => {
     expect(renderSkillContent(makeEntry('alpha'), '')).toBe('<skill_content name="alpha">\n</skill_content>');
   });

@@ -169,6 +169,13 @@ describe('policies', () => {
     expect(reject(file(header)).codes[0]).toMatch(/^(yaml_invalid|policy_invalid)$/);
   });
 
+  it('a policy itself is never repaired', () => {
+    expect(reject(file(`${BASE}\nuser-invocable: @false`)).first).toMatchObject({
+      code: 'yaml_invalid',
+      line: 4,
+    });
+  });
+
   it('a repair of another field leaves a policy in force', () => {
     const skill = accept(file('name: alpha\ndescription: Use when: asked\ndisable-model-invocation: yes'));
     expect(skill).toMatchObject({

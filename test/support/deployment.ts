@@ -14,11 +14,17 @@ const echo = defineTool({
   run: ({ text }) => text,
 });
 
+/** What the tool `effect` did, in order: outlives the objects that did it. */
+export const effects: string[] = [];
+
 const effect = defineTool({
   name: 'effect',
   description: 'Has an effect that must not happen twice.',
   input: z.strictObject({ text: z.string() }),
-  run: ({ text }) => `done: ${text}`,
+  run({ text }) {
+    effects.push(text);
+    return `done: ${text}`;
+  },
 });
 
 const broken = defineTool({

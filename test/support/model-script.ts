@@ -24,7 +24,7 @@ const spoken = z.strictObject({
   ...timing,
 });
 
-export const scriptedResponse = z.union([
+const scriptedResponse = z.union([
   /** The provider's own payloads, one a string; the server adds the framing. */
   z.strictObject({ chunks: z.array(z.string()), ...timing }),
   z.strictObject({

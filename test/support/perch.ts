@@ -36,6 +36,7 @@ export async function createTenantKey(tenant: string, scopes: readonly string[] 
 }
 
 export interface Perch {
+  tenant: string;
   request: (
     method: string,
     path: string,
@@ -53,7 +54,8 @@ export interface Perch {
 
 /** A client of a fresh tenant. */
 export async function createPerch(): Promise<Perch> {
-  const key = await createTenantKey(`tenant-${crypto.randomUUID()}`);
+  const tenant = `tenant-${crypto.randomUUID()}`;
+  const key = await createTenantKey(tenant);
   const request: Perch['request'] = (method, path, body, headers = {}) =>
     exports.default.fetch(
       new Request(`https://perch.test${path}`, {
@@ -68,6 +70,7 @@ export async function createPerch(): Promise<Perch> {
     );
   const post: Perch['post'] = (session, body) => request('POST', `/v1/sessions/${session}/messages`, body);
   return {
+    tenant,
     request,
     post,
     async open(input) {
