@@ -3,22 +3,13 @@
  * *Crash safety* (DESIGN section 4): acknowledged is terminal, once; every call has one result; no effect twice.
  */
 import { abortAllDurableObjects, runDurableObjectAlarm } from 'cloudflare:test';
-import { env } from 'cloudflare:workers';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { objectName } from '../../worker/auth/index.ts';
 import { effects } from '../support/deployment.ts';
 import { clearFaults, planFaults } from '../support/faults.ts';
-import { createPerch, type Perch, type SeenEvent } from '../support/perch.ts';
-
-const bindings = z.object({ SESSIONS: z.custom<DurableObjectNamespace>(), OBJECT_NAME_SECRET: z.string() });
+import { createPerch, type Perch, type SeenEvent, sessionStub } from '../support/perch.ts';
 
 afterEach(clearFaults);
-
-function stubOf(perch: Perch, session: string): DurableObjectStub {
-  const { SESSIONS, OBJECT_NAME_SECRET } = bindings.parse(env);
-  return SESSIONS.get(SESSIONS.idFromName(objectName(OBJECT_NAME_SECRET, perch.tenant, session)));
-}
 
 /** One prompt with an effect and two calls that may run again, and a second prompt behind it. */
 async function admit(perch: Perch, session: string, mark: string): Promise<string[]> {
@@ -95,16 +86,16 @@ it('keeps the contract when the object is killed at any point, and again while i
       const texts = await crash(at, () => admit(perch, session, mark));
       kills++;
       if (again !== null) {
-        await crash(again, () => runDurableObjectAlarm(stubOf(perch, session)));
+        await crash(again, () => runDurableObjectAlarm(sessionStub(perch, session)));
         kills++;
       }
       clearFaults();
       // Nobody is connected: the alarm that was armed before the work brings the object back.
-      const woken = await runDurableObjectAlarm(stubOf(perch, session));
+      const woken = await runDurableObjectAlarm(sessionStub(perch, session));
       await untilIdle(perch, session);
       if (!woken) expect(trace.slice(at)).not.toContain('turn.started');
       checkContract(await perch.events(session), texts, mark);
-      expect(await runDurableObjectAlarm(stubOf(perch, session))).toBe(false);
+      expect(await runDurableObjectAlarm(sessionStub(perch, session))).toBe(false);
     }
   }
   expect(kills).toBe(trace.length * 3);

@@ -2,6 +2,7 @@
 import { env, exports } from 'cloudflare:workers';
 import { inject } from 'vitest';
 import { z } from 'zod';
+import { objectName } from '../../worker/auth/index.ts';
 import { formatKey, hashKey, type KeyRecord, nameKeyEntry, SCOPES } from '../../worker/auth/key-format.ts';
 import { createModelClient } from './model-client.ts';
 
@@ -19,7 +20,11 @@ export const answerBody = z.looseObject({
   text: z.string(),
 });
 
-const bindings = z.object({ KEYS: z.custom<KVNamespace>() });
+const bindings = z.object({
+  KEYS: z.custom<KVNamespace>(),
+  SESSIONS: z.custom<DurableObjectNamespace>(),
+  OBJECT_NAME_SECRET: z.string(),
+});
 
 export async function createTenantKey(tenant: string, scopes: readonly string[] = SCOPES): Promise<string> {
   const key = formatKey(crypto.getRandomValues(new Uint8Array(32)));
@@ -106,4 +111,10 @@ export async function createPerch(): Promise<Perch> {
 /** A model name that no other test uses. */
 export function uniqueModel(): string {
   return `model-${crypto.randomUUID()}`;
+}
+
+/** The object of a session, for what only the runtime can do to it: evict it, run its alarm. */
+export function sessionStub(perch: Perch, session: string): DurableObjectStub {
+  const { SESSIONS, OBJECT_NAME_SECRET } = bindings.parse(env);
+  return SESSIONS.get(SESSIONS.idFromName(objectName(OBJECT_NAME_SECRET, perch.tenant, session)));
 }

@@ -26,7 +26,7 @@ describe("another tenant's session", () => {
     const bodies = new Set<string>();
     const shapes = new Set<string>();
     for (const [method, path, body, headers] of ROUTES) {
-      for (const id of [session, uniqueSession(), 'not.an.id', '%2e%2e']) {
+      for (const id of [session, uniqueSession(), 'not.an.id', 'a%20b']) {
         const answer = await call(`/v1/sessions/${id}${path}`, { key: stranger, method, headers, body });
         bodies.add(await answer.text());
         const names = [...answer.headers].filter(([name]) => name !== 'x-request-id');
