@@ -7,12 +7,12 @@ import {
   type AppContext,
   createSessionNotFound,
   parseWith,
+  prefersEventStream,
   type Route,
   reachObject,
   readOutcome,
 } from '../http/index.ts';
 import { answerSse, formatFrame, openFeed } from '../stream/index.ts';
-import { prefersStream } from './messages.ts';
 import { sessionInPath } from './objects.ts';
 
 const EVENT_TYPES = eventBody.options.map((option) => option.shape.type.value);
@@ -88,7 +88,7 @@ export function eventRoutes(): Route[] {
 async function readEvents(c: AppContext): Promise<Response> {
   const { session } = sessionInPath(c);
   const query = parseWith(pageQuery, c.req.query());
-  if (c.req.method === 'GET' && prefersStream(c)) return followLog(c, session, query.types);
+  if (c.req.method === 'GET' && prefersEventStream(c)) return followLog(c, session, query.types);
   const page = await readOutcome(session.events({ ...query, types: query.types ?? null }));
   return c.body(page, 200, { 'content-type': 'application/json' });
 }

@@ -1,5 +1,4 @@
 /** A message in, and one of three replies out: a receipt, the turn as a stream, or the turn's answer. */
-import { accepts } from 'hono/accepts';
 import { z } from 'zod';
 import { type AdmitMessage, type Receipt, receipt, type SessionRpc } from '../../durable/rpc.ts';
 import { createId, retriedMessageId } from '../auth/index.ts';
@@ -8,6 +7,7 @@ import {
   IDEMPOTENCY_KEY_HEADER,
   MESSAGE_BODY_BYTES,
   parseWait,
+  prefersEventStream,
   type Route,
   readJson,
   readOutcome,
@@ -82,15 +82,10 @@ async function sendMessage(c: AppContext): Promise<Response> {
     content: readBlocks(value),
     idempotency,
   };
-  if (prefersStream(c)) return streamTurn(c, session, message);
+  if (prefersEventStream(c)) return streamTurn(c, session, message);
   const seconds = parseWait(c.req.header('prefer'));
   if (seconds !== null) return answerInTime(c, session, message, seconds);
   return c.json(await admit(c, session, message), 202);
-}
-
-export function prefersStream(c: AppContext): boolean {
-  const supports = ['application/json', 'text/event-stream'];
-  return accepts(c, { header: 'Accept', supports, default: 'application/json' }) === 'text/event-stream';
 }
 
 /** A client that leaves before the receipt does not take the admission with it. */
