@@ -1,11 +1,18 @@
 /** A deployment, checked once when the worker starts: what sessions, previews and the checks work with. */
 
 import { runtimeContextLane } from './context/index.ts';
-import { registryDuplicate, registryInvalid, unknownAgent, unknownModel } from './errors.ts';
-import type { ProviderDefinition } from './models/index.ts';
+import { registryDuplicate, registryInvalid, unknownAgent } from './errors.ts';
+import { checkRoute, type ProviderDefinition } from './models/index.ts';
 import type { AgentDefinition, DeploymentDefinition, Plugin } from './plugins.ts';
-import { harness, loopFacts, PERSONA_ORDER, PERSONA_SECTION } from './prompt/builtin.ts';
-import { createLayer, type Layer, orderTools } from './prompt/registry.ts';
+import {
+  createLayer,
+  harness,
+  type Layer,
+  loopFacts,
+  orderTools,
+  PERSONA_ORDER,
+  PERSONA_SECTION,
+} from './prompt/index.ts';
 
 /** Long enough for a model that thinks before its first word; a stalled socket is given up after it. */
 const MODEL_STALL_MS = 120_000;
@@ -51,24 +58,6 @@ export function resolveDeployment(definition: DeploymentDefinition): Deployment 
     toolOrder,
     modelStallMs: definition.modelStallMs ?? MODEL_STALL_MS,
   };
-}
-
-/** `provider/model`; the first slash divides, so that a model's own name may hold more. */
-export function parseRoute(route: string): { provider: string; model: string } {
-  const slash = route.indexOf('/');
-  if (slash < 1 || slash === route.length - 1) {
-    throw unknownModel(`${JSON.stringify(route)} is no model route; it reads provider/model.`);
-  }
-  return { provider: route.slice(0, slash), model: route.slice(slash + 1) };
-}
-
-/** Throws `unknown_model` for a route whose provider the deployment does not have. */
-export function checkRoute(route: string, providers: readonly ProviderDefinition[]): void {
-  const { provider } = parseRoute(route);
-  const known = providers.map(({ name }) => name);
-  if (!known.includes(provider)) {
-    throw unknownModel(`There is no provider ${provider}. There are: ${known.join(', ')}.`, { known });
-  }
 }
 
 function checkUnique(what: string, entries: readonly { name: string }[]): void {

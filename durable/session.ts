@@ -2,7 +2,7 @@
  * The session object: RPC surface, alarm, sockets. It wires the parts of one session and decides nothing itself.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { checkRoute, type Deployment } from './composition.ts';
+import type { Deployment } from './composition.ts';
 import { type Outcome, PerchError, sessionExists, sessionNotFound, toErrorData } from './errors.ts';
 import { admitMessage } from './inbox/index.ts';
 import {
@@ -13,7 +13,7 @@ import {
   NO_FAULTS,
   reportTurn,
 } from './loop/index.ts';
-import { createModelResolver, type ModelResolver } from './models/index.ts';
+import { checkRoute, createModelResolver, type ModelResolver } from './models/index.ts';
 import { checkPersona, DEFAULT_CWD, describePrompt } from './prompt/index.ts';
 import {
   type AdmitMessage,

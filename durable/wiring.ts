@@ -1,8 +1,8 @@
 /** Puts one session's parts together: storage, transcript, inbox, prompt, models and skills, as the loop's ports. */
-import { type Deployment, parseRoute } from './composition.ts';
+import type { Deployment } from './composition.ts';
 import { createInbox, createReceipts, type Inbox, type Receipts } from './inbox/index.ts';
 import { createHeaders, createPromptCache, type Faults, type LoopPorts } from './loop/index.ts';
-import { type ModelResolver, waitWithTimer } from './models/index.ts';
+import { type ModelResolver, parseRoute, waitWithTimer } from './models/index.ts';
 import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
 import type { Frame, SessionView } from './rpc.ts';
 import type { SkillSource } from './skills/types.ts';

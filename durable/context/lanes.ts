@@ -1,5 +1,5 @@
 /** Runs the pre-step lanes over a claimed batch: one decision, to reject it or to enter with the whole list. */
-import type { Owned } from '../prompt/registry.ts';
+import type { Owned } from '../prompt/index.ts';
 import type { MessageId, UserMessage } from '../transcript/index.ts';
 import type { Injection, LaneContext, LaneDefinition } from './types.ts';
 

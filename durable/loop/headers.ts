@@ -1,5 +1,5 @@
 /** Request headers as a session goes on: built when something changed, logged when the log has another. */
-import { type BuiltHeader, createHeaderBuilder, type HeaderParts } from '../prompt/header.ts';
+import { type BuiltHeader, createHeaderBuilder, type HeaderParts } from '../prompt/index.ts';
 import type { SessionState } from '../storage/index.ts';
 import { type Log, type RequestHeader, requestHeader } from '../transcript/index.ts';
 

@@ -2,8 +2,7 @@
 import type { Deployment } from '../composition.ts';
 import type { Inbox } from '../inbox/index.ts';
 import type { ModelResolver, Wait } from '../models/index.ts';
-import type { PromptPlan } from '../prompt/assemble.ts';
-import type { ModelCall, SessionFacts } from '../prompt/types.ts';
+import type { ModelCall, PromptPlan, SessionFacts } from '../prompt/index.ts';
 import type { Frame } from '../rpc.ts';
 import type { SkillSource } from '../skills/types.ts';
 import type { Blobs, SessionState } from '../storage/index.ts';

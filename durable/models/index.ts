@@ -10,6 +10,7 @@ export {
   workersAi,
 } from './providers.ts';
 export { type AnswerOutcome, askModel, type ReadOptions } from './read-stream.ts';
+export { checkRoute, parseRoute } from './route.ts';
 export { createPromptBuilder, type PromptBuilder, toCallOptions } from './to-call.ts';
 export type {
   CallOptions,

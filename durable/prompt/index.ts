@@ -1,5 +1,7 @@
 export { assemble, type PromptPlan, planPrompt, settleCall } from './assemble.ts';
-export { createLayer, type Layer, orderTools, UNLISTED_TOOLS } from './registry.ts';
+export { harness, loopFacts, PERSONA_ORDER, PERSONA_SECTION } from './builtin.ts';
+export { type BuiltHeader, createHeaderBuilder, type HeaderParts } from './header.ts';
+export { createLayer, type Layer, type Owned, orderTools } from './registry.ts';
 export { render } from './render.ts';
 export { estimateTokens } from './tokens.ts';
 export * from './types.ts';
@@ -7,7 +9,6 @@ export {
   checkPersona,
   DEFAULT_CWD,
   describePrompt,
-  type PreviewRequest,
   type PromptView,
   previewPrompt,
   promptView,

@@ -1,12 +1,13 @@
 /** What a prompt looks like from outside: its text and its provenance, for a step that was or for the next one. */
 import { z } from 'zod';
 import type { Deployment } from '../composition.ts';
-import { parseRoute } from '../composition.ts';
 import { runLanes } from '../context/index.ts';
 import { stepNotFound } from '../errors.ts';
+import { parseRoute } from '../models/index.ts';
 import type { AgentDefinition } from '../plugins.ts';
 import type { SkillView } from '../skills/types.ts';
 import type { Blobs } from '../storage/index.ts';
+import { startTimeLimit } from '../time-limit.ts';
 import {
   type ContentBlock,
   type Log,
@@ -114,9 +115,9 @@ export async function describePrompt(
 ): Promise<PromptView> {
   const { facts, plan, call, skills, claimed, surface, log, blobs } = sources;
   if (!at) {
-    const signal = AbortSignal.timeout(VIEW_TIMEOUT_MS);
     const { lastOfKind } = surface;
-    return viewPrompt({ session: facts, plan: plan(), call, skills, signal, claimed, lastOfKind });
+    const request = { session: facts, plan: plan(), call, skills, claimed, lastOfKind };
+    return withinTimeLimit((signal) => viewPrompt({ ...request, signal }));
   }
   const events = log.readStep(at.turn, at.step);
   const last = events.at(-1);
@@ -136,15 +137,24 @@ export async function checkPersona(
 ): Promise<void> {
   const call = { ...parseRoute(input.model ?? agent.model), options: agent.options ?? {} };
   const { id, cwd, metadata } = input;
-  await viewPrompt({
+  const request = {
     session: { id, agent: agent.name, cwd, metadata },
     plan: planPrompt(deployment, agent, input.persona),
     call,
     skills,
-    signal: AbortSignal.timeout(VIEW_TIMEOUT_MS),
     claimed: [],
     lastOfKind: () => undefined,
-  });
+  };
+  await withinTimeLimit((signal) => viewPrompt({ ...request, signal }));
+}
+
+async function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = startTimeLimit(VIEW_TIMEOUT_MS);
+  try {
+    return await work(limit.signal);
+  } finally {
+    limit.end();
+  }
 }
 
 /** A view runs what plugins provide; one that hangs holds nobody longer than this. */

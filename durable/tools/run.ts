@@ -4,6 +4,7 @@
  */
 import { invalidArguments, PerchError, unknownTool } from '../errors.ts';
 import type { SkillView } from '../skills/types.ts';
+import { startTimeLimit } from '../time-limit.ts';
 import type { ContentBlock, ToolCallBlock } from '../transcript/index.ts';
 import type { ToolContext, ToolDefinition, ToolOutput } from './types.ts';
 
@@ -22,8 +23,8 @@ export async function runTool(
   tools: ReadonlyMap<string, ToolDefinition>,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const limit = AbortSignal.timeout(tools.get(call.name)?.timeoutMs ?? TOOL_TIMEOUT_MS);
-  const signal = AbortSignal.any([context.signal, limit]);
+  const limit = startTimeLimit(tools.get(call.name)?.timeoutMs ?? TOOL_TIMEOUT_MS);
+  const signal = AbortSignal.any([context.signal, limit.signal]);
   try {
     const tool = tools.get(call.name);
     if (!tool) throw describeUnknown(call.name, tools, context.skills);
@@ -31,9 +32,12 @@ export async function runTool(
     return toResult(await untilAborted(tool.run(input, { ...context, signal }), signal));
   } catch (error) {
     if (context.signal.aborted) return failed('aborted', `${call.name} was stopped: the turn was cancelled.`);
-    if (limit.aborted) return failed('tool_timeout', `${call.name} did not answer within its time limit.`);
+    if (limit.signal.aborted)
+      return failed('tool_timeout', `${call.name} did not answer within its time limit.`);
     if (error instanceof PerchError) return failed(error.data.code, error.data.detail);
     return failed('tool_failed', `${call.name} failed: ${describeError(error)}`);
+  } finally {
+    limit.end();
   }
 }
 

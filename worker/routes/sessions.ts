@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { checkRoute, type Deployment } from '../../durable/composition.ts';
+import type { Deployment } from '../../durable/composition.ts';
 import { idempotencyConflict, unavailable } from '../../durable/errors.ts';
+import { checkRoute } from '../../durable/models/index.ts';
 import { type CreateSession, type IdempotencyClaim, sessionListing, sessionView } from '../../durable/rpc.ts';
 import { createId, directoryName } from '../auth/index.ts';
 import {
