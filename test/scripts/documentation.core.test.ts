@@ -17,7 +17,7 @@ import { extractBlocks } from './code-blocks.ts';
 const PAGES = ['README.md', 'docs/extending.md'];
 const tsconfig = {
   extends: resolve('tsconfig.json'),
-  compilerOptions: { typeRoots: [resolve('node_modules/@types')] },
+  compilerOptions: { typeRoots: [resolve('node_modules/@types'), resolve('node_modules')] },
   include: ['durable'],
 };
 
@@ -54,8 +54,7 @@ describe('the code blocks of README.md and docs/extending.md', () => {
   it('compile', { timeout: 60_000 }, async () => {
     const tsc = resolve('node_modules/.bin/tsc');
     const outcome = await promisify(execFile)(tsc, ['-p', root]).catch((error: unknown) => error);
-    expect(outcome).toMatchObject({ stdout: '' });
-    expect(outcome).not.toBeInstanceOf(Error);
+    expect(outcome).toEqual({ stdout: '', stderr: '' });
   });
 
   it('are skills that the bundler takes', async () => {

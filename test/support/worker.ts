@@ -1,11 +1,19 @@
 /** The worker as it is, over the tests' deployment and with faults that tests control. */
 import { resolveDeployment } from '../../durable/composition.ts';
+import { Directory as RealDirectory } from '../../durable/directory.ts';
+import type { SessionListing } from '../../durable/rpc.ts';
 import { defineSession } from '../../durable/session.ts';
 import { createApp } from '../../worker/app.ts';
 import { testDeployment } from './deployment.ts';
 import { testFaults } from './faults.ts';
 
-export { Directory } from '../../durable/directory.ts';
+/** The real directory, which tests can make fail. */
+export class Directory extends RealDirectory {
+  override async add(listing: SessionListing): Promise<void> {
+    await testFaults.hit('directory.add');
+    await super.add(listing);
+  }
+}
 
 const deployment = resolveDeployment(testDeployment);
 const app = createApp(deployment);
