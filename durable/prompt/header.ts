@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { ToolSchema } from '../models/types.ts';
 import type { SkillView } from '../skills/types.ts';
-import { sha256Hex } from '../storage/index.ts';
+import { sha256Hex } from '../storage/digest.ts';
 import type { ToolDefinition } from '../tools/types.ts';
 import type { RequestHeader } from '../transcript/index.ts';
 import type { ResolvedPrompt } from './assemble.ts';

@@ -3,7 +3,6 @@ export { harness, loopFacts, PERSONA_ORDER, PERSONA_SECTION } from './builtin.ts
 export { type BuiltHeader, createHeaderBuilder, type HeaderParts } from './header.ts';
 export { createLayer, type Layer, type Owned, orderTools } from './registry.ts';
 export { render } from './render.ts';
-export { estimateTokens } from './tokens.ts';
 export * from './types.ts';
 export {
   checkPersona,

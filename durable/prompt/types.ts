@@ -99,7 +99,7 @@ export type AssembleListener = (assembly: Assembly, context: AssembleContext) =>
 export type RequestListener = (
   call: ModelCall,
   context: { session: SessionFacts; signal: AbortSignal },
-) => Awaitable<ModelCall | undefined | void>;
+) => Awaitable<ModelCall | undefined> | Awaitable<void>;
 
 /** The text of a system prompt, with each part's provenance. */
 export interface RenderedSection {

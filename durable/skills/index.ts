@@ -7,10 +7,9 @@ import type { Plugin } from '../plugins.ts';
 import { catalogLane, skillLane } from './lanes.ts';
 import { skillTool } from './tool.ts';
 
-export { scanGestures } from './gesture.ts';
 export { HOST_COMMANDS, listUserInvocable } from './invocable.ts';
 export { POINTER_KEY } from './manifest.ts';
-export { createSkillSource, type SkillKv, skillSourceFor } from './source.ts';
+export { skillSourceFor } from './source.ts';
 export type { SkillEntry, SkillResource, SkillSource, SkillView } from './types.ts';
 
 export const skillsPlugin: Plugin = { name: 'skills', tools: [skillTool], lanes: [catalogLane, skillLane] };

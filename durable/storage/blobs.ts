@@ -6,7 +6,7 @@ import type { SqlPort } from './sql.ts';
 /** SQLite rows here hold at most 2 MB; parts of half that leave room for the rest of a row. */
 const PART_BYTES = 1_000_000;
 /** The ceiling of one value: what fits into a request to a provider, and well under an isolate's memory. */
-export const MAX_VALUE_BYTES = 16_000_000;
+const MAX_VALUE_BYTES = 16_000_000;
 
 export interface Blobs {
   /** Keeps the bytes and returns their digest. Throws `valueTooLarge` over MAX_VALUE_BYTES. */

@@ -1,4 +1,4 @@
-export { type Blobs, createBlobs, MAX_VALUE_BYTES } from './blobs.ts';
+export { type Blobs, createBlobs } from './blobs.ts';
 export { sha256Hex } from './digest.ts';
 export { isInitialised, migrate } from './schema.ts';
 export {

@@ -3,7 +3,7 @@ export { exportLog } from './export.ts';
 export { type Append, type Committed, createLog, type EventPage, type Log } from './log.ts';
 export { type Interruption, repairCalls, repairStep } from './repair.ts';
 export { createStreamBuffer, type DeltaFrame, type StreamBuffer } from './stream.ts';
-export { createSurface, isSurfaceEvent, replaceInRanges, type Surface } from './surface.ts';
+export { createSurface, type Surface } from './surface.ts';
 export {
   type CallState,
   foldTurn,

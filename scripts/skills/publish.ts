@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { POINTER_KEY } from '../../durable/skills/index.ts';
-import { type Bundle, bundleSkills, type KvEntry } from './bundle.ts';
+import type { Bundle, KvEntry } from './bundle.ts';
 
 const BINDING = 'SKILLS';
 const CONFIG = 'wrangler.toml';
@@ -24,23 +24,6 @@ const CHUNK_ENTRIES = 5000;
 /** What is needed of a namespace to write to it. */
 interface WritableStore {
   put(key: string, value: ArrayBuffer | string): Promise<void>;
-}
-
-export interface PushLocalOptions {
-  /** The folder of skills. */
-  dir: string;
-  /** As wrangler's `--persist-to`; the default state where absent. */
-  persistTo?: string;
-}
-
-/**
- * Bundles `dir` and publishes it into local KV; it may run while the service does. Skills with errors are left out
- * and named in the bundle's diagnostics: in development the others are still wanted.
- */
-export async function pushLocal({ dir, persistTo = DEFAULT_STATE }: PushLocalOptions): Promise<Bundle> {
-  const bundle = await bundleSkills(dir);
-  await publishLocal(bundle, persistTo);
-  return bundle;
 }
 
 /** `persistTo` is as wrangler's `--persist-to`. */

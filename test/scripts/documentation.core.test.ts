@@ -1,5 +1,6 @@
 /** What the pages tell a reader to write is written, compiled and run. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -51,6 +52,12 @@ describe('the code blocks of README.md and docs/extending.md', () => {
     expect(extractBlocks(await readFile('README.md', 'utf8')).length).toBeGreaterThan(0);
   });
 
+  it('say the same on both pages', async () => {
+    const [readme, extending] = await Promise.all(PAGES.map((page) => readFile(page, 'utf8')));
+    const known = extractBlocks(extending ?? '');
+    for (const block of extractBlocks(readme ?? '')) expect(known).toContainEqual(block);
+  });
+
   it('compile', { timeout: 60_000 }, async () => {
     const tsc = resolve('node_modules/.bin/tsc');
     const outcome = await promisify(execFile)(tsc, ['-p', root]).catch((error: unknown) => error);
@@ -90,5 +97,14 @@ describe('the code blocks of README.md and docs/extending.md', () => {
     const injected = view.injections.map(({ source }) => source.kind);
     expect(injected).toEqual(['references', 'skill-catalog', 'skill-invocation']);
     expect(view.injections[0]?.text).toBe('checkout is owned by payments.');
+  });
+});
+
+describe('the links of the pages', () => {
+  it.each(['README.md', 'docs/extending.md', 'docs/deploy.md'])('of %s lead to files', async (page) => {
+    const links = [...(await readFile(page, 'utf8')).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(
+      ([, path]) => path ?? '',
+    );
+    for (const link of links) expect(existsSync(join(dirname(page), link)), link).toBe(true);
   });
 });

@@ -1,4 +1,5 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { findObstacles } from '../../scripts/deploy.ts';
 import { parseStartArguments } from '../../scripts/start/arguments.ts';
 import { ensureDevVars } from '../../scripts/start/dev-vars.ts';
 import { findFreePort } from '../../scripts/start/free-port.ts';
+import { findRunning, noteRunning } from '../../scripts/start/running.ts';
 import { formatWelcome } from '../../scripts/start/welcome.ts';
 
 let folder = '';
@@ -76,6 +78,27 @@ describe('the port', () => {
     expect(await findFreePort(taken)).toBeGreaterThan(taken);
     await new Promise((resolve) => server.close(resolve));
     expect(await findFreePort(taken)).toBe(taken);
+  });
+});
+
+describe('the note of the running service', () => {
+  it('counts while the service answers, and not after', async () => {
+    const file = join(folder, 'notes', 'running.json');
+    const server = createHttpServer((_, response) => response.end('{"status":"ok"}'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+    expect(await findRunning(file)).toBeNull();
+    await noteRunning(file, { url, pid: 1 });
+    expect(await findRunning(file)).toEqual({ url, pid: 1 });
+    await new Promise((resolve) => server.close(resolve));
+    expect(await findRunning(file)).toBeNull();
+  });
+
+  it('counts for nothing where it cannot be read', async () => {
+    const file = join(folder, 'running.json');
+    await writeFile(file, '{"url":');
+    expect(await findRunning(file)).toBeNull();
   });
 });
 

@@ -55,6 +55,19 @@ const cancelBody = z.strictObject({
 const view = { name: 'Session', schema: sessionView };
 const answersView = { description: 'The session', content: { 'application/json': view } };
 
+const cancelRoute: Route = {
+  method: 'POST',
+  path: '/v1/sessions/:id/cancel',
+  scope: 'sessions:write',
+  operation: 'cancelTurn',
+  summary: 'Stop the running turn',
+  description: 'What the person already saw of the answer is kept. What waits in the inbox runs next.',
+  headers: [IDEMPOTENCY_KEY_HEADER],
+  body: { name: 'Cancel', schema: cancelBody },
+  responses: [{ ...answersView, status: 200 }],
+  handle: cancelTurn,
+};
+
 export function sessionRoutes(deployment: Deployment): Route[] {
   return [
     {
@@ -102,18 +115,7 @@ export function sessionRoutes(deployment: Deployment): Route[] {
       responses: [{ status: 204, description: 'It is gone' }],
       handle: deleteSession,
     },
-    {
-      method: 'POST',
-      path: '/v1/sessions/:id/cancel',
-      scope: 'sessions:write',
-      operation: 'cancelTurn',
-      summary: 'Stop the running turn',
-      description: 'What the person already saw of the answer is kept. What waits in the inbox runs next.',
-      headers: [IDEMPOTENCY_KEY_HEADER],
-      body: { name: 'Cancel', schema: cancelBody },
-      responses: [{ ...answersView, status: 200 }],
-      handle: cancelTurn,
-    },
+    cancelRoute,
   ];
 }
 
