@@ -92,7 +92,7 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
             deployment,
             agent,
             { ...input, agent: agent.name, cwd },
-            await this.#skills.view(),
+            await this.#skills.view({ tenant: input.tenant, session: input.id }),
           );
         }
         if (this.#live) {
@@ -179,7 +179,7 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
       return this.#answer(async () => {
         const { parts, ports } = this.#opened();
         const claimed: UserMessage[] = parts.inbox.peekForTurn().map(({ message }) => message);
-        const skills = await this.#skills.view();
+        const skills = await ports.skills.view();
         return JSON.stringify(
           await describePrompt({ ...parts, call: ports.baseCall(), claimed, skills }, at),
         );

@@ -4,8 +4,9 @@
  * nobody awake.
  */
 import { z } from 'zod';
+import { createDeltaPacer } from './delta-pacer.ts';
 import type { Frame } from './rpc.ts';
-import type { Committed, Log, StreamBuffer } from './transcript/index.ts';
+import type { Committed, DeltaFrame, Log, StreamBuffer } from './transcript/index.ts';
 
 /** Events read at once for a backlog: bounds the memory of one catch-up. */
 const BACKLOG_PAGE = 500;
@@ -15,7 +16,8 @@ const ADMISSION_WINDOW = 2_000;
 export interface Subscribers {
   /** Answers an upgrade. Query: `after=<seq>`, or `message=<id>`. */
   accept: (request: Request) => Response;
-  publish: (frame: Frame) => void;
+  /** Text of an answer in progress, paced. */
+  publish: (frame: DeltaFrame) => void;
   publishCommitted: (committed: Committed[]) => void;
   forget: (socket: WebSocket) => void;
   closeAll: (code: number, reason: string) => void;
@@ -45,8 +47,11 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
     send(socket, JSON.stringify({ frame: 'ready', last_seq: log.lastSeq() } satisfies Frame));
   };
 
+  const pacer = createDeltaPacer((frame) => broadcast(JSON.stringify(frame)), Date.now);
+
   return {
     accept(request) {
+      pacer.flush(); // the newcomer gets the whole text so far, and nothing of it again
       const query = new URL(request.url).searchParams;
       const message = query.get('message');
       const after = message === null ? Number(query.get('after') ?? '0') : findAdmission(log, message);
@@ -57,10 +62,11 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       return new Response(null, { status: 101, webSocket: client });
     },
     publish(frame) {
-      if (sockets.size > 0) broadcast(JSON.stringify(frame));
+      if (sockets.size > 0) pacer.push(frame);
     },
     publishCommitted(committed) {
       if (sockets.size === 0) return;
+      pacer.flush();
       for (const { event, json } of committed) {
         broadcast(
           toEventFrame({ seq: event.seq, type: event.type, turn: 'turn' in event ? event.turn : null }, json),
@@ -77,6 +83,8 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
 
 /** Where reading must begin to miss nothing of a message's answer: before its admission, else at the log's end. */
 function findAdmission(log: Log, message: string): number {
+  const newest = log.newestBefore('inbox/admitted', log.lastSeq());
+  if (newest?.type === 'inbox/admitted' && newest.message === message) return newest.seq - 1;
   const first = Math.max(1, log.lastSeq() - ADMISSION_WINDOW);
   const admitted = log
     .read(first, log.lastSeq(), ['inbox/admitted'])

@@ -4,8 +4,8 @@ import { createInbox, createReceipts, type Inbox, type Receipts } from './inbox/
 import { createHeaders, createPromptCache, type Faults, type LoopPorts } from './loop/index.ts';
 import { type ModelResolver, parseRoute, waitWithTimer } from './models/index.ts';
 import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
-import type { Frame, SessionView } from './rpc.ts';
-import type { SkillSource } from './skills/types.ts';
+import type { SessionView } from './rpc.ts';
+import type { SkillReader, SkillSource } from './skills/types.ts';
 import {
   type Blobs,
   createBlobs,
@@ -35,7 +35,7 @@ export interface Outside {
   skills: SkillSource;
   now: () => number;
   faults: Faults;
-  publish: (frame: Frame) => void;
+  publish: LoopPorts['publish'];
   watchdog: LoopPorts['watchdog'];
   reportTurn: LoopPorts['reportTurn'];
   reportFailure: LoopPorts['reportFailure'];
@@ -53,6 +53,8 @@ export interface SessionParts {
   blobs: Blobs;
   state: LoopPorts['state'];
   plan: () => PromptPlan;
+  /** A source's views for this session. */
+  readSkills: (source: SkillSource) => SkillReader;
   turn: () => TurnState | null;
 }
 
@@ -81,6 +83,7 @@ export function openSession(
       plan ??= planPrompt(deployment, deployment.agent(agent), persona);
       return plan;
     },
+    readSkills: (source) => ({ view: () => source.view({ tenant: identity.tenant, session: id }) }),
     turn: followTurn(log, state.read().openTurnSeq),
   };
 }
@@ -106,7 +109,7 @@ export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
     state,
     turn,
     models: outside.models,
-    skills: outside.skills,
+    skills: parts.readSkills(outside.skills),
     now: outside.now,
     wait: waitWithTimer,
     newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,

@@ -57,6 +57,7 @@ export function viewBundle({ skills, manifest, entries }: Bundle): SkillView {
   const contents = new Map(entries.map(({ bytes }) => [sha256Hex(bytes), bytes]));
   const read = (digest: string): Uint8Array => contents.get(digest) ?? new Uint8Array();
   return {
+    tenantManifest: null,
     manifest: manifest.digest,
     entries: skills,
     find: (name) => skills.find((skill) => skill.name === name),

@@ -3,10 +3,10 @@ import type { Deployment } from '../composition.ts';
 import type { Inbox } from '../inbox/index.ts';
 import type { ModelResolver, Wait } from '../models/index.ts';
 import type { ModelCall, PromptPlan, SessionFacts } from '../prompt/index.ts';
-import type { Frame } from '../rpc.ts';
-import type { SkillSource } from '../skills/types.ts';
+import type { SkillReader } from '../skills/types.ts';
 import type { Blobs, SessionState } from '../storage/index.ts';
 import type {
+  DeltaFrame,
   Log,
   MessageId,
   StreamBuffer,
@@ -41,11 +41,11 @@ export interface LoopPorts {
   /** The open turn as the log has it; null between turns. */
   turn: () => TurnState | null;
   models: ModelResolver;
-  skills: SkillSource;
+  skills: SkillReader;
   now: () => number;
   wait: Wait;
   newMessageId: () => MessageId;
-  publish: (frame: Frame) => void;
+  publish: (frame: DeltaFrame) => void;
   watchdog: {
     /** Armed before the work that it guards. */
     arm: () => void;

@@ -141,6 +141,7 @@ function buildView(bundle: Bundle, digest: string, entries: readonly SkillEntry[
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true, fatal: false });
   return {
     manifest: digest,
+    tenantManifest: null,
     entries,
     find: (name) => byName.get(name),
     body: async (entry) => decoder.decode(await readContent(bundle, entry.body, `skill "${entry.name}"`)),
@@ -193,7 +194,15 @@ function unread({ data }: PerchError): Reading {
 function emptyView(fault: Failure): SkillView {
   const absent = (): Promise<never> =>
     Promise.reject(skillContentMissing('There is no skill bundle to read this from.'));
-  return { manifest: null, fault, entries: [], find: () => undefined, body: absent, resource: absent };
+  return {
+    manifest: null,
+    tenantManifest: null,
+    fault,
+    entries: [],
+    find: () => undefined,
+    body: absent,
+    resource: absent,
+  };
 }
 
 /** Undefined for text that is no JSON, which no schema here accepts. */

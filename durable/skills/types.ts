@@ -33,8 +33,10 @@ export interface SkillEntry {
  * the bundle cannot be read the view is empty and `fault` says why.
  */
 export interface SkillView {
-  /** SHA-256 of the manifest; null where there is none. */
+  /** SHA-256 of the deployment's manifest; null where there is none. */
   manifest: string | null;
+  /** SHA-256 of the tenant's own manifest, whose skills shadow the deployment's; null where the tenant has none. */
+  tenantManifest: string | null;
   fault?: Failure | undefined;
   /** All skills of the manifest, sorted by name (code units). */
   entries: readonly SkillEntry[];
@@ -45,8 +47,20 @@ export interface SkillView {
   resource: (resource: SkillResource) => Promise<Uint8Array>;
 }
 
+/** For whom a view is: the tenant's skills lie over the deployment's, and a canary is chosen by session. */
+export interface SkillScope {
+  tenant: string;
+  /** Null outside a session (the listing, a preview): then the release that most sessions get. */
+  session: string | null;
+}
+
 /** Where views come from. */
 export interface SkillSource {
   /** The current release's view. Never throws: a failure is a view with `fault`. */
+  view: (scope: SkillScope) => Promise<SkillView>;
+}
+
+/** A source bound to one session. */
+export interface SkillReader {
   view: () => Promise<SkillView>;
 }

@@ -26,6 +26,7 @@ function contextWith(
     call: { provider: 'p', model: 'm', options: {} },
     skills: {
       manifest: null,
+      tenantManifest: null,
       entries: [],
       find: () => undefined,
       body: () => Promise.reject(new Error('none')),

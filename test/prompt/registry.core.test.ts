@@ -15,6 +15,7 @@ const plugin = (name: string, more: Omit<Plugin, 'name'>): Plugin => ({ name, ..
 
 const noSkills: SkillView = {
   manifest: null,
+  tenantManifest: null,
   entries: [],
   find: () => undefined,
   body: () => Promise.reject(new Error('none')),

@@ -103,7 +103,7 @@ describe('bundling', () => {
       'alpha/empty': '',
     });
     const bundle = await bundleSkills(dir);
-    const view = await openBundle(bundle).view();
+    const view = await openBundle(bundle).view({ tenant: 't', session: null });
     const resources = view.find('alpha')?.resources ?? [];
     expect(resources).toEqual([
       { path: 'assets/logo.png', digest: sha256Hex(bytes), bytes: 1024 },
@@ -231,7 +231,7 @@ describe.skipIf(!existsSync(CORPUS))('skills by others', () => {
     expect(bundle.diagnostics).toMatchObject(
       TOO_LONG.map((name) => ({ file: `${name}/SKILL.md`, code: 'description_too_long', severity: 'error' })),
     );
-    const view = await openBundle(bundle).view();
+    const view = await openBundle(bundle).view({ tenant: 't', session: null });
     expect(view.entries).toEqual(bundle.skills);
     for (const entry of view.entries) {
       const source = await readFile(join(CORPUS, entry.name, 'SKILL.md'));

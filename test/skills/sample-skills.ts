@@ -30,6 +30,7 @@ export function makeView(skills: Record<string, Sample>, change: Partial<SkillVi
     .map(([name, sample]) => makeEntry(name, sample))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
+    tenantManifest: null,
     manifest: 'm'.repeat(64),
     entries,
     find: (name) => entries.find((entry) => entry.name === name),

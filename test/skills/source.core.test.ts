@@ -22,7 +22,7 @@ describe('a view', () => {
   it('is the release that the pointer names', async () => {
     const { kv, source } = setUp();
     const manifest = kv.publish([makeEntry('beta'), makeEntry('alpha')]);
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     expect(view).toMatchObject({ manifest });
     expect(view.fault).toBeUndefined();
     expect(view.entries.map(({ name }) => name)).toEqual(['alpha', 'beta']);
@@ -33,36 +33,36 @@ describe('a view', () => {
   it('costs no read while the pointer is fresh, and is the same object', async () => {
     const { kv, clock, source } = setUp();
     kv.publish([makeEntry('alpha')]);
-    const first = await source.view();
+    const first = await source.view({ tenant: 't', session: null });
     kv.reads = [];
     clock.at += 999;
-    expect(await source.view()).toBe(first);
+    expect(await source.view({ tenant: 't', session: null })).toBe(first);
     expect(kv.reads).toEqual([]);
   });
 
   it('costs one read when the pointer is stale and says the same', async () => {
     const { kv, clock, source } = setUp();
     kv.publish([makeEntry('alpha')]);
-    const first = await source.view();
+    const first = await source.view({ tenant: 't', session: null });
     kv.reads = [];
     clock.at += 1000;
-    expect(await source.view()).toBe(first);
+    expect(await source.view({ tenant: 't', session: null })).toBe(first);
     expect(kv.reads).toEqual([POINTER_KEY]);
   });
 
   it('follows a release, and a rollback costs the pointer alone', async () => {
     const { kv, clock, source } = setUp();
     kv.publish([makeEntry('alpha')]);
-    const first = await source.view();
+    const first = await source.view({ tenant: 't', session: null });
     kv.publish([makeEntry('alpha'), makeEntry('gamma')]);
     clock.at += 1000;
-    const second = await source.view();
+    const second = await source.view({ tenant: 't', session: null });
     expect(second.find('gamma')).toBeDefined();
     expect(first.find('gamma')).toBeUndefined();
     kv.publish([makeEntry('alpha')]);
     kv.reads = [];
     clock.at += 1000;
-    expect(await source.view()).toBe(first);
+    expect(await source.view({ tenant: 't', session: null })).toBe(first);
     expect(kv.reads).toEqual([POINTER_KEY]);
   });
 
@@ -71,13 +71,13 @@ describe('a view', () => {
     const old = kv.publish([makeEntry('alpha')]);
     const { promise, resolve } = Promise.withResolvers<void>();
     kv.held = promise;
-    const early = source.view();
+    const early = source.view({ tenant: 't', session: null });
     kv.held = Promise.resolve();
     const next = kv.publish([makeEntry('beta')]);
-    expect((await source.view()).manifest).toBe(next);
+    expect((await source.view({ tenant: 't', session: null })).manifest).toBe(next);
     resolve();
     expect((await early).manifest).toBe(old);
-    expect((await source.view()).manifest).toBe(next);
+    expect((await source.view({ tenant: 't', session: null })).manifest).toBe(next);
   });
 
   it('is shared by all who ask for the same binding', () => {
@@ -91,14 +91,14 @@ describe('a view', () => {
 describe('a bundle that cannot be read', () => {
   it('gives an empty view with the reason where nothing is published', async () => {
     const { kv, clock, source } = setUp();
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     expect(view).toMatchObject({ manifest: null, entries: [], fault: { code: 'skill_bundle_missing' } });
     kv.reads = [];
-    await source.view();
+    await source.view({ tenant: 't', session: null });
     expect(kv.reads).toEqual([]);
     kv.publish([makeEntry('alpha')]);
     clock.at += 1000;
-    expect((await source.view()).find('alpha')).toBeDefined();
+    expect((await source.view({ tenant: 't', session: null })).find('alpha')).toBeDefined();
   });
 
   it.each(['not json', '{}', 'null', '{"manifest": "short", "published_at": 1}'])(
@@ -106,18 +106,18 @@ describe('a bundle that cannot be read', () => {
     async (text) => {
       const { kv, source } = setUp();
       kv.put(POINTER_KEY, text);
-      expect((await source.view()).fault?.code).toBe('skill_bundle_missing');
+      expect((await source.view({ tenant: 't', session: null })).fault?.code).toBe('skill_bundle_missing');
     },
   );
 
   it('gives an empty view with the reason where the manifest is absent, though there was a view before', async () => {
     const { kv, clock, source } = setUp();
     kv.publish([makeEntry('alpha')]);
-    await source.view();
+    await source.view({ tenant: 't', session: null });
     const digest = 'f'.repeat(64);
     kv.put(POINTER_KEY, JSON.stringify({ manifest: digest, published_at: 2 }));
     clock.at += 1000;
-    expect(await source.view()).toMatchObject({
+    expect(await source.view({ tenant: 't', session: null })).toMatchObject({
       manifest: null,
       entries: [],
       fault: { code: 'skill_manifest_missing', facts: { manifest: digest } },
@@ -128,33 +128,33 @@ describe('a bundle that cannot be read', () => {
     const { kv, source } = setUp({ freshMs: 0 });
     const digest = kv.publish([makeEntry('alpha')]);
     kv.put(manifestKey(digest), buildManifest([makeEntry('beta')]).text);
-    expect((await source.view()).fault?.code).toBe('skill_manifest_missing');
+    expect((await source.view({ tenant: 't', session: null })).fault?.code).toBe('skill_manifest_missing');
     const text = '{"version": 2, "skills": []}';
     kv.put(manifestKey(sha256Hex(text)), text);
     kv.put(POINTER_KEY, JSON.stringify({ manifest: sha256Hex(text), published_at: 3 }));
-    expect((await source.view()).fault?.code).toBe('skill_manifest_missing');
+    expect((await source.view({ tenant: 't', session: null })).fault?.code).toBe('skill_manifest_missing');
   });
 
   it('keeps the last good view while KV throws, and says so where there is none', async () => {
     const { kv, clock, source } = setUp();
     kv.publish([makeEntry('alpha')]);
     kv.failing = () => true;
-    expect((await source.view()).fault?.code).toBe('skill_bundle_missing');
+    expect((await source.view({ tenant: 't', session: null })).fault?.code).toBe('skill_bundle_missing');
     kv.failing = (key) => key !== POINTER_KEY;
-    expect((await source.view()).fault?.code).toBe('skill_manifest_missing');
+    expect((await source.view({ tenant: 't', session: null })).fault?.code).toBe('skill_manifest_missing');
     kv.failing = () => false;
-    const good = await source.view();
+    const good = await source.view({ tenant: 't', session: null });
     expect(good.fault).toBeUndefined();
     kv.failing = () => true;
     clock.at += 5000;
-    expect(await source.view()).toBe(good);
+    expect(await source.view({ tenant: 't', session: null })).toBe(good);
     kv.publish([makeEntry('beta')]);
     kv.failing = (key) => key !== POINTER_KEY;
     clock.at += 5000;
-    expect(await source.view()).toBe(good);
+    expect(await source.view({ tenant: 't', session: null })).toBe(good);
     kv.failing = () => false;
     clock.at += 5000;
-    expect((await source.view()).find('beta')).toBeDefined();
+    expect((await source.view({ tenant: 't', session: null })).find('beta')).toBeDefined();
   });
 });
 
@@ -166,7 +166,7 @@ describe('content', () => {
     const { kv, source } = setUp();
     const entry = makeEntry('alpha', { body: withBom });
     kv.publish([entry], [withBom]);
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     kv.reads = [];
     expect(await view.body(entry)).toBe(withBom);
     expect(await view.body(entry)).toBe(withBom);
@@ -179,7 +179,7 @@ describe('content', () => {
     const resource: SkillResource = { path: 'a.bin', digest: sha256Hex(bytes), bytes: 256 };
     kv.publish([makeEntry('alpha')]);
     kv.put(contentKey(resource.digest), bytes);
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     const first = await view.resource(resource);
     expect(first).toEqual(bytes);
     first.fill(0);
@@ -190,7 +190,7 @@ describe('content', () => {
     const { kv, source } = setUp();
     const entry = makeEntry('alpha', { body });
     kv.publish([entry]);
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     await expect(view.body(entry)).rejects.toMatchObject({ data: { code: 'skill_content_missing' } });
     kv.put(contentKey(entry.body), 'something else');
     await expect(view.body(entry)).rejects.toMatchObject({ data: { code: 'skill_content_missing' } });
@@ -208,7 +208,7 @@ describe('content', () => {
       entries,
       ['a', 'b', 'c'].map((name) => name.repeat(10)),
     );
-    const view = await source.view();
+    const view = await source.view({ tenant: 't', session: null });
     const [a, b, c] = entries;
     if (!(a && b && c)) throw new Error('three entries');
     for (const entry of [a, b, a, c]) await view.body(entry);

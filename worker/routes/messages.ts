@@ -115,9 +115,10 @@ async function admitAndFollow(
     const kept = await admit(c, session, message);
     return { kept, feed: await openFeed(session, { after: kept.seq }) };
   }
-  const [opened, admitted] = await Promise.allSettled([
-    openFeed(session, { message: message.id }),
+  // The admission goes first: the object is on its way to the model while it takes the socket.
+  const [admitted, opened] = await Promise.allSettled([
     admit(c, session, message),
+    openFeed(session, { message: message.id }),
   ]);
   if (admitted.status === 'rejected') {
     if (opened.status === 'fulfilled') opened.value.close();

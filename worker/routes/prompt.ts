@@ -71,7 +71,7 @@ async function readPrompt(c: AppContext): Promise<Response> {
 async function preview(c: AppContext, deployment: Deployment): Promise<Response> {
   const limits = { limitBytes: SMALL_BODY_BYTES, optional: true };
   const { value } = await readJson(c.req.raw, previewBody, limits);
-  const skills = await c.var.config.skills.view();
+  const skills = await c.var.config.skills.view({ tenant: c.var.caller.tenant, session: null });
   const view = await previewPrompt(deployment, {
     agent: value.agent ?? null,
     model: value.model ?? null,

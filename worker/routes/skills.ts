@@ -40,7 +40,7 @@ export function skillRoutes(): Route[] {
 }
 
 async function listSkills(c: AppContext): Promise<Response> {
-  const view = await c.var.config.skills.view();
+  const view = await c.var.config.skills.view({ tenant: c.var.caller.tenant, session: null });
   const list: z.infer<typeof skillList> = { data: listUserInvocable(view), manifest: view.manifest };
   return c.json(view.fault === undefined ? list : { ...list, fault: view.fault });
 }
