@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Outcome } from './errors.ts';
+import type { AtStep } from './prompt/view-shape.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
 import { delivery, usage } from './transcript/events.ts';
 
@@ -107,10 +108,10 @@ export interface SessionRpc {
   }): Promise<Outcome<SessionView>>;
   /** JSON text: `{"data": [event…], "next": seq | null}`. */
   events(query: EventQuery): Promise<Outcome<string>>;
-  /** JSON text: the prompt view. Without a step: what the next step would be told. */
-  prompt(at: { turn: number; step: number } | null): Promise<Outcome<string>>;
-  /** The log as JSON Lines. */
-  export(): Promise<Outcome<ReadableStream<Uint8Array>>>;
+  /** JSON text: the prompt view of a step, or of the next one, and what changed since another (the one before). */
+  prompt(at: AtStep | null, since: AtStep | null): Promise<Outcome<string>>;
+  /** The log as JSON Lines, with the blobs that it names where they are wanted. */
+  export(withBlobs: boolean): Promise<Outcome<ReadableStream<Uint8Array>>>;
   /** Erases storage, alarm and listing. */
   erase(): Promise<Outcome<null>>;
   /**

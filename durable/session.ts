@@ -14,7 +14,7 @@ import {
   reportTurn,
 } from './loop/index.ts';
 import { checkRoute, createModelResolver, type ModelResolver } from './models/index.ts';
-import { checkPersona, DEFAULT_CWD, describePrompt } from './prompt/index.ts';
+import { type AtStep, checkPersona, DEFAULT_CWD, describePrompt } from './prompt/index.ts';
 import {
   type AdmitMessage,
   type CreateSession,
@@ -175,19 +175,22 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
       });
     }
 
-    prompt(at: { turn: number; step: number } | null): Promise<Outcome<string>> {
+    prompt(at: AtStep | null, since: AtStep | null): Promise<Outcome<string>> {
       return this.#answer(async () => {
         const { parts, ports } = this.#opened();
         const claimed: UserMessage[] = parts.inbox.peekForTurn().map(({ message }) => message);
         const skills = await ports.skills.view();
         return JSON.stringify(
-          await describePrompt({ ...parts, call: ports.baseCall(), claimed, skills }, at),
+          await describePrompt({ ...parts, call: ports.baseCall(), claimed, skills }, at, since),
         );
       });
     }
 
-    export(): Promise<Outcome<ReadableStream<Uint8Array>>> {
-      return this.#answer(() => exportLog(this.#opened().parts.log));
+    export(withBlobs: boolean): Promise<Outcome<ReadableStream<Uint8Array>>> {
+      return this.#answer(() => {
+        const { log, blobs } = this.#opened().parts;
+        return exportLog(log, withBlobs ? blobs.get : null);
+      });
     }
 
     erase(): Promise<Outcome<null>> {

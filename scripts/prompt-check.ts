@@ -45,8 +45,7 @@ export async function checkPrompts(
   if (resolved === null) return check;
   for (const { name } of resolved.agents) {
     const request = { agent: name, model: null, cwd: null, persona: null, text: DRAFT };
-    const signal = AbortSignal.timeout(10_000);
-    const view = await attempt(name, () => previewPrompt(resolved, { ...request, skills, signal }));
+    const view = await attempt(name, () => previewPrompt(resolved, { ...request, skills }));
     if (view !== null) check.prompts.push({ agent: name, view });
   }
   return check;
@@ -61,6 +60,7 @@ export function viewBundle({ skills, manifest, entries }: Bundle): SkillView {
     manifest: manifest.digest,
     entries: skills,
     find: (name) => skills.find((skill) => skill.name === name),
+    layerOf: () => 'deployment',
     body: async ({ body }) => new TextDecoder().decode(read(body)),
     resource: async ({ digest }) => read(digest),
   };

@@ -15,8 +15,9 @@ export async function requestAnswer(
 ): Promise<void> {
   const { turn, step, model, system, schemas, options } = context;
   if (attempt > 1) {
+    const digest = ports.prompts.digest(ports.headers.newest(), []);
     ports.log.commit((append) => {
-      append({ type: 'request/attempt', turn, step, attempt });
+      append({ type: 'request/attempt', turn, step, attempt, digest });
       ports.stream.begin(turn, step, attempt);
     });
     await ports.faults.hit('request.counted');

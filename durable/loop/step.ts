@@ -2,10 +2,9 @@
  * The way into a step: claim, settle the call, assemble, render, pre-step, and one commit that writes all of it down
  * before the model is asked.
  */
-import { z } from 'zod';
 import { runLanes } from '../context/index.ts';
 import type { InboxItem } from '../inbox/index.ts';
-import type { ResolvedModel, ToolSchema } from '../models/index.ts';
+import { type ResolvedModel, storedToolSchemas, type ToolSchema } from '../models/index.ts';
 import type { BuiltHeader } from '../prompt/index.ts';
 import { assemble, type ModelOptions, modelOptions, render, settleCall } from '../prompt/index.ts';
 import type { SkillView } from '../skills/types.ts';
@@ -119,6 +118,7 @@ function commitStep(
   claimed: readonly InboxItem[],
 ): void {
   const { turn, step } = context;
+  const digest = ports.prompts.digest(header.header, messages);
   ports.log.commit((append) => {
     ports.inbox.remove(claimed);
     append({ type: 'step/start', turn, step, claimed: claimed.map(({ message }) => message.id) });
@@ -130,7 +130,7 @@ function commitStep(
       ports.state.write({ headerSeq });
       ports.headers.markLogged(header);
     }
-    append({ type: 'request/attempt', turn, step, attempt: 1 });
+    append({ type: 'request/attempt', turn, step, attempt: 1, digest });
     ports.stream.begin(turn, step, 1);
   });
 }
@@ -141,10 +141,6 @@ function discard(ports: LoopPorts, items: readonly InboxItem[], cause: string): 
     for (const { message } of items) append({ type: 'inbox/discarded', message, cause });
   });
 }
-
-const storedSchemas = z.array(
-  z.object({ name: z.string(), description: z.string(), input: z.looseObject({}) }),
-);
 
 /** The context of a step that an earlier life of this object entered, from the log. */
 export async function restoreStep(ports: LoopPorts, step: number): Promise<StepContext> {
@@ -157,7 +153,7 @@ export async function restoreStep(ports: LoopPorts, step: number): Promise<StepC
     step,
     model: await ports.models(header.provider, header.model),
     system: ports.blobs.getText(header.system.digest),
-    schemas: storedSchemas.parse(JSON.parse(ports.blobs.getText(header.tools.digest))),
+    schemas: storedToolSchemas.parse(JSON.parse(ports.blobs.getText(header.tools.digest))),
     options: modelOptions.parse(header.config),
     tools: new Map(
       plan.tools

@@ -21,4 +21,5 @@ export type {
   ResolvedModel,
   ToolSchema,
 } from './types.ts';
+export { storedToolSchemas } from './types.ts';
 export { type Wait, waitWithTimer } from './watch.ts';

@@ -37,6 +37,8 @@ interface ProviderAddress {
   baseUrlVar?: string;
   /** The variable that holds the API key; absent for a provider that needs none. */
   key?: string;
+  /** A transport of one's own: a gateway, a recorder; the platform's where absent. */
+  fetch?: typeof globalThis.fetch;
 }
 
 export interface AnthropicOptions extends ProviderAddress {
@@ -62,7 +64,11 @@ export function anthropic(options: AnthropicOptions = {}): ProviderDefinition {
       const address = readAddress(name, { ...options, key, baseUrl }, env);
       const load = loadOnce(async () => {
         const { createAnthropic } = await import('@ai-sdk/anthropic');
-        return createAnthropic({ baseURL: address.baseUrl, apiKey: address.key ?? '' });
+        return createAnthropic({
+          baseURL: address.baseUrl,
+          apiKey: address.key ?? '',
+          ...(options.fetch ? { fetch: options.fetch } : {}),
+        });
       });
       return {
         metaKey: 'anthropic',
@@ -90,6 +96,7 @@ export function openaiCompatible(options: OpenAiCompatibleOptions): ProviderDefi
           baseURL: address.baseUrl,
           ...(address.key === undefined ? {} : { apiKey: address.key }),
           includeUsage: true,
+          ...(options.fetch ? { fetch: options.fetch } : {}),
           convertUsage: convertOpenAiUsage,
           ...(options.maxTokensField === 'max_completion_tokens'
             ? { transformRequestBody: renameMaxTokens }

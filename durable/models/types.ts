@@ -5,6 +5,7 @@ import type {
   LanguageModelV4FunctionTool,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
+import { z } from 'zod';
 import type { ModelOptions } from '../prompt/types.ts';
 import type { AssistantBlock, SurfaceEvent, Usage } from '../transcript/events.ts';
 
@@ -37,6 +38,11 @@ export interface ResolvedModel {
  * `unknownModel` (no such provider) and `modelNotConfigured` (no credentials).
  */
 export type ModelResolver = (provider: string, model: string) => ResolvedModel | Promise<ResolvedModel>;
+
+/** The list of tools as it is kept beside a request's header. */
+export const storedToolSchemas = z.array(
+  z.object({ name: z.string(), description: z.string(), input: z.looseObject({}) }),
+);
 
 export interface ToolSchema {
   name: string;

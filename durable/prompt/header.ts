@@ -86,15 +86,7 @@ function fingerprintOf({ agent, call, prompt, rendered, skills }: HeaderParts, t
     prompt.assembly.variables[name],
     prompt.variableOwners[name],
   ]);
-  return JSON.stringify([
-    agent,
-    call,
-    skills.manifest,
-    skills.fault?.code ?? null,
-    used,
-    toolsJson,
-    rendered.text,
-  ]);
+  return JSON.stringify([agent, call, describeSkills(skills), used, toolsJson, rendered.text]);
 }
 
 function describeRequest(
@@ -122,6 +114,7 @@ function describeRequest(
       name,
       owner,
       order,
+      chars: text.length,
       ...sized(text),
     })),
     variables: rendered.used.map((name) => ({
@@ -129,7 +122,15 @@ function describeRequest(
       owner: prompt.variableOwners[name] ?? 'unknown',
       value: prompt.assembly.variables[name] ?? '',
     })),
-    skills: { manifest: skills.manifest, ...(skills.fault ? { fault: skills.fault } : {}) },
+    skills: describeSkills(skills),
+  };
+}
+
+function describeSkills({ manifest, tenantManifest, fault }: SkillView): RequestHeader['skills'] {
+  return {
+    manifest,
+    ...(tenantManifest === null ? {} : { tenant: tenantManifest }),
+    ...(fault ? { fault } : {}),
   };
 }
 

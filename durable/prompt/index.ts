@@ -4,11 +4,5 @@ export { type BuiltHeader, createHeaderBuilder, type HeaderParts } from './heade
 export { createLayer, type Layer, type Owned, orderTools } from './registry.ts';
 export { render } from './render.ts';
 export * from './types.ts';
-export {
-  checkPersona,
-  DEFAULT_CWD,
-  describePrompt,
-  type PromptView,
-  previewPrompt,
-  promptView,
-} from './view.ts';
+export { checkPersona, DEFAULT_CWD, describePrompt, previewPrompt } from './view.ts';
+export { type AtStep, type PromptView, promptView } from './view-shape.ts';

@@ -129,9 +129,15 @@ export const requestHeader = z.object({
   system: z.object(sized),
   tools: z.object({ ...sized, names: z.array(z.object({ ...owned, tokens: z.number().int() })) }),
   config: jsonObject,
-  sections: z.array(z.object({ ...owned, order: z.number(), ...sized })),
+  /** In the order of the text; `chars` is a section's length in it (UTF-16 units), a blank line apart. */
+  sections: z.array(z.object({ ...owned, order: z.number(), chars: z.number().int(), ...sized })),
   variables: z.array(z.object({ ...owned, value: z.string() })),
-  skills: z.object({ manifest: z.string().nullable(), fault: failure.optional() }),
+  skills: z.object({
+    manifest: z.string().nullable(),
+    /** The tenant's own manifest, where it has one. */
+    tenant: z.string().optional(),
+    fault: failure.optional(),
+  }),
 });
 export type RequestHeader = z.infer<typeof requestHeader>;
 
@@ -165,7 +171,13 @@ export const eventBody = z.discriminatedUnion('type', [
     surface: surfaceOp,
   }),
   z.object({ type: z.literal('request/header'), ...inStep, header: requestHeader }),
-  z.object({ type: z.literal('request/attempt'), ...inStep, attempt: z.number().int().positive() }),
+  z.object({
+    type: z.literal('request/attempt'),
+    ...inStep,
+    attempt: z.number().int().positive(),
+    /** Of all that the model is asked with: see `transcript/request-digest.ts`. */
+    digest: z.string(),
+  }),
   z.object({
     type: z.literal('assistant/message'),
     ...inStep,

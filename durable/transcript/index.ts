@@ -2,6 +2,7 @@ export * from './events.ts';
 export { exportLog } from './export.ts';
 export { type Append, type Committed, createLog, type EventPage, type Log } from './log.ts';
 export { type Interruption, repairCalls, repairStep } from './repair.ts';
+export { digestRequest, EMPTY_CHAIN, extendChain } from './request-digest.ts';
 export { createStreamBuffer, type DeltaFrame, type StreamBuffer } from './stream.ts';
 export { createSurface, type Surface } from './surface.ts';
 export {

@@ -3,8 +3,9 @@
  * append costs no row and opening a session reads only what is on it, however long the log is.
  */
 import type { SqlPort } from '../storage/index.ts';
-import type { LogEvent, MessageSource, SurfaceEvent } from './events.ts';
+import type { MessageSource, SurfaceEvent } from './events.ts';
 import type { Committed, Log } from './log.ts';
+import { isSurfaceEvent } from './surface-fold.ts';
 
 export interface SurfaceRange {
   first: number;
@@ -23,10 +24,6 @@ export interface Surface {
 }
 
 const SURFACE_TYPES = ['user/message', 'assistant/message', 'tool/result'] as const;
-
-export function isSurfaceEvent(event: LogEvent): event is SurfaceEvent {
-  return event.type === 'user/message' || event.type === 'assistant/message' || event.type === 'tool/result';
-}
 
 /**
  * The ranges after the event at `seq` took the place of the events in `shadowed` (ascending). The new event stands

@@ -29,6 +29,7 @@ function contextWith(
       tenantManifest: null,
       entries: [],
       find: () => undefined,
+      layerOf: () => 'deployment',
       body: () => Promise.reject(new Error('none')),
       resource: () => Promise.reject(new Error('none')),
     },

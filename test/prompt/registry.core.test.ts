@@ -18,6 +18,7 @@ const noSkills: SkillView = {
   tenantManifest: null,
   entries: [],
   find: () => undefined,
+  layerOf: () => 'deployment',
   body: () => Promise.reject(new Error('none')),
   resource: () => Promise.reject(new Error('none')),
 };

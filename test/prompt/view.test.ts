@@ -41,6 +41,12 @@ describe('the prompt of a session', () => {
       'time:guidance by time',
       'facts:braces by facts',
     ]);
+    expect(view.section_texts.map(({ text }) => text).join('\n\n')).toBe(view.system_text);
+    expect(view.section_texts[1]).toEqual({
+      name: 'deployment:persona',
+      owner: 'session',
+      text: 'I am of the blue team.',
+    });
     expect(view.variables).toContainEqual({ name: 'team', owner: 'facts', value: 'the blue team' });
     expect(view.tool_schemas.map(({ name }) => name)).toEqual(
       sent.tools.map((tool: { function: { name: string } }) => tool.function.name),
@@ -55,7 +61,7 @@ describe('the prompt of a session', () => {
     await perch.post(session, { text: '/alpha later', delivery: 'inject' });
     const view = await viewOf(perch, `/v1/sessions/${session}/prompt`);
     expect(view.injections.map(({ source }) => source.kind)).toEqual(['skill-invocation']);
-    expect([view.turn, view.step]).toEqual([null, null]);
+    expect(view.at).toBeNull();
   });
 
   it('is a problem where there was no such step', async () => {
@@ -83,6 +89,17 @@ describe('the prompt of a session', () => {
       await viewOf(perch, `/v1/sessions/${session}/prompt?turn=4&step=1`),
     ];
     expect(first.skills.manifest).not.toBe(last.skills.manifest);
+    // And what changed since the header before it, or since any other step.
+    const release = {
+      part: 'skills',
+      kind: 'changed',
+      before: first.skills.manifest,
+      after: last.skills.manifest,
+    };
+    expect(last).toMatchObject({ since: { turn: 1, step: 1 }, changes: [release] });
+    expect(first.changes).toBeNull();
+    const back = await viewOf(perch, `/v1/sessions/${session}/prompt?turn=1&step=1&diff=4.1`);
+    expect(back.changes).toMatchObject([{ before: last.skills.manifest, after: first.skills.manifest }]);
   });
 });
 

@@ -83,7 +83,6 @@ describe('the code blocks of README.md and docs/extending.md', () => {
       persona: null,
       text: '/standup we mended the checkout',
       skills: viewBundle(await bundleSkills(join(root, 'skills'))),
-      signal: AbortSignal.timeout(10_000),
     });
     expect(view.system_text).toContain('You are the assistant of no team in particular.');
     expect(view.system_text).toContain('You write for no team in particular.');

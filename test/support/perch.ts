@@ -1,7 +1,8 @@
 /** A client of the real worker, with a key of a tenant of its own: what a user of the API would write. */
 import { env, exports } from 'cloudflare:workers';
-import { inject } from 'vitest';
+import { afterEach, expect, inject } from 'vitest';
 import { z } from 'zod';
+import { auditSession, parseExport } from '../../durable/audit/index.ts';
 import { objectName } from '../../worker/auth/index.ts';
 import { formatKey, hashKey, type KeyRecord, nameKeyEntry, SCOPES } from '../../worker/auth/key-format.ts';
 import { createModelClient } from './model-client.ts';
@@ -57,6 +58,20 @@ export interface Perch {
   events: (session: string, types?: string) => Promise<SeenEvent[]>;
 }
 
+const opened: { request: Perch['request']; session: string }[] = [];
+
+/** Every session that a test makes is audited after it: its requests can be rebuilt from its log alone. */
+afterEach(async () => {
+  for (const { request, session } of opened.splice(0)) {
+    const response = await request('GET', `/v1/sessions/${session}/export?include=blobs`);
+    if (response.status === 404) continue; // the test erased it
+    expect(
+      auditSession(parseExport(new TextDecoder().decode(await response.arrayBuffer()))).findings,
+      `audit of ${session}`,
+    ).toEqual([]);
+  }
+});
+
 /** A client of a fresh tenant. */
 export async function createPerch(): Promise<Perch> {
   const tenant = `tenant-${crypto.randomUUID()}`;
@@ -81,7 +96,9 @@ export async function createPerch(): Promise<Perch> {
     async open(input) {
       const response = await request('POST', '/v1/sessions', input);
       if (response.status !== 201) throw new Error(`create: ${response.status} ${await response.text()}`);
-      return z.looseObject({ id: z.string() }).parse(await response.json()).id;
+      const { id } = z.looseObject({ id: z.string() }).parse(await response.json());
+      opened.push({ request, session: id });
+      return id;
     },
     async ask(session, text) {
       const response = await request(

@@ -38,7 +38,7 @@ const fold = (events: EventBody[]): TurnState => events.reduce(foldTurn, openTur
 const toStep: EventBody[] = [
   { type: 'turn/start', turn: 1 },
   { type: 'step/start', turn: 1, step: 1, claimed: [] },
-  { type: 'request/attempt', turn: 1, step: 1, attempt: 1 },
+  { type: 'request/attempt', turn: 1, step: 1, attempt: 1, digest: '' },
 ];
 
 describe('what a turn needs next', () => {

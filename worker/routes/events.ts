@@ -34,6 +34,13 @@ const eventPage = z.object({
   next: z.int().nullable().describe('The `after` of the next page; null where there is none yet'),
 });
 
+const exportQuery = z.object({
+  include: z
+    .literal('blobs')
+    .optional()
+    .describe('`blobs`: with the texts and files that the log names, so that every request can be rebuilt'),
+});
+
 export function eventRoutes(): Route[] {
   return [
     {
@@ -76,6 +83,7 @@ export function eventRoutes(): Route[] {
       path: '/v1/sessions/:id/export',
       scope: 'sessions:read',
       operation: 'exportLog',
+      query: exportQuery,
       summary: 'The whole log as JSON Lines',
       responses: [
         { status: 200, description: 'One event a line', content: { 'application/x-ndjson': null } },
@@ -124,6 +132,7 @@ async function openSocket(c: AppContext): Promise<Response> {
 }
 
 async function exportLog(c: AppContext): Promise<Response> {
-  const log = await readOutcome(sessionInPath(c).session.export());
+  const { include } = parseWith(exportQuery, c.req.query());
+  const log = await readOutcome(sessionInPath(c).session.export(include === 'blobs'));
   return c.body(log, 200, { 'content-type': 'application/x-ndjson' });
 }

@@ -17,6 +17,13 @@ const atStep = z
     turn: z.coerce.number().int().min(1).optional().describe('With `step`: of a past step'),
     step: z.coerce.number().int().min(1).optional(),
   })
+  .extend({
+    diff: z
+      .string()
+      .regex(/^[1-9]\d{0,8}\.[1-9]\d{0,8}$/, 'is turn.step')
+      .optional()
+      .describe('`turn.step`: what changed since that step; since the header before where absent'),
+  })
   .refine(
     ({ turn, step }) => (turn === undefined) === (step === undefined),
     'give `turn` and `step`, or neither',
@@ -63,9 +70,18 @@ export function promptRoutes(deployment: Deployment): Route[] {
 
 async function readPrompt(c: AppContext): Promise<Response> {
   const { session } = sessionInPath(c);
-  const { turn, step } = parseWith(atStep, c.req.query());
+  const { turn, step, diff } = parseWith(atStep, c.req.query());
   const at = turn === undefined || step === undefined ? null : { turn, step };
-  return c.body(await readOutcome(session.prompt(at)), 200, { 'content-type': 'application/json' });
+  return c.body(await readOutcome(session.prompt(at, readStep(diff))), 200, {
+    'content-type': 'application/json',
+  });
+}
+
+/** `turn.step`, as the query's schema has checked it. */
+function readStep(text: string | undefined): { turn: number; step: number } | null {
+  if (text === undefined) return null;
+  const [turn = 0, step = 0] = text.split('.').map(Number);
+  return { turn, step };
 }
 
 async function preview(c: AppContext, deployment: Deployment): Promise<Response> {
@@ -79,7 +95,6 @@ async function preview(c: AppContext, deployment: Deployment): Promise<Response>
     persona: value.persona ?? null,
     text: value.text ?? null,
     skills,
-    signal: c.req.raw.signal,
   });
   return c.json(view);
 }
