@@ -25,6 +25,8 @@ export interface Subscribers {
 
 export function createSubscribers(ctx: DurableObjectState, log: Log, stream: StreamBuffer): Subscribers {
   const sockets = new Set(ctx.getWebSockets());
+  /** A reply stream follows the message that was just admitted: no need to look for it in the log. */
+  let newest: { message: string; seq: number } | null = null;
 
   const send = (socket: WebSocket, text: string): void => {
     try {
@@ -54,7 +56,12 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       pacer.flush(); // the newcomer gets the whole text so far, and nothing of it again
       const query = new URL(request.url).searchParams;
       const message = query.get('message');
-      const after = message === null ? Number(query.get('after') ?? '0') : findAdmission(log, message);
+      const after =
+        message === null
+          ? Number(query.get('after') ?? '0')
+          : newest?.message === message
+            ? newest.seq - 1
+            : findAdmission(log, message);
       const { 0: client, 1: server } = new WebSocketPair();
       ctx.acceptWebSocket(server);
       sockets.add(server);
@@ -65,6 +72,7 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       if (sockets.size > 0) pacer.push(frame);
     },
     publishCommitted(committed) {
+      for (const { event } of committed) if (event.type === 'inbox/admitted') newest = event;
       if (sockets.size === 0) return;
       pacer.flush();
       for (const { event, json } of committed) {
@@ -83,8 +91,6 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
 
 /** Where reading must begin to miss nothing of a message's answer: before its admission, else at the log's end. */
 function findAdmission(log: Log, message: string): number {
-  const newest = log.newestBefore('inbox/admitted', log.lastSeq());
-  if (newest?.type === 'inbox/admitted' && newest.message === message) return newest.seq - 1;
   const first = Math.max(1, log.lastSeq() - ADMISSION_WINDOW);
   const admitted = log
     .read(first, log.lastSeq(), ['inbox/admitted'])
