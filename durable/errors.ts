@@ -5,7 +5,14 @@
  */
 import type { Failure } from './transcript/events.ts';
 
-export type Fact = string | number | boolean | null | string[] | { path: string; message: string }[];
+export type Fact =
+  | string
+  | number
+  | boolean
+  | null
+  | string[]
+  | { path: string; message: string }[]
+  | { file: string; line: number; severity: string; code: string; message: string }[];
 export type Facts = Record<string, Fact>;
 
 /** An error as data: what crosses an RPC boundary, where classes do not. */
@@ -130,6 +137,19 @@ export const skillNotModelInvocable = define(
   403,
   'skill_not_model_invocable',
   'Only a person can invoke this skill',
+);
+export const skillRejected = define(422, 'skill_rejected', 'The skill is not valid');
+export const skillLimitReached = define(
+  409,
+  'skill_limit_reached',
+  'The tenant has all the skills it may have',
+);
+export const skillPublishFailed = define(503, 'skill_publish_failed', 'The skills could not be published');
+export const skillResourceUnknown = define(404, 'skill_resource_unknown', 'The skill has no such file');
+export const skillResourceTooLarge = define(
+  413,
+  'skill_resource_too_large',
+  'The file is too large to be read',
 );
 
 /** An unexpected failure as data; what it says inside stays inside. */

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Outcome } from './errors.ts';
 import type { AtStep } from './prompt/view-shape.ts';
+import type { SkillEntry } from './skills/types.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
 import { delivery, usage } from './transcript/events.ts';
 
@@ -129,7 +130,62 @@ export const sessionListing = z.object({
 });
 export type SessionListing = z.infer<typeof sessionListing>;
 
-/** One object a tenant: the list of its sessions, newest first. */
+/** A skill of a tenant, checked, with the bytes that it names. */
+export interface PutSkill {
+  tenant: string;
+  /** Who changes it: `key:<id>`. */
+  by: string;
+  entry: SkillEntry;
+  contents: { digest: string; bytes: Uint8Array }[];
+}
+
+export interface SkillChange {
+  /** SHA-256 of the tenant's manifest as it is now. */
+  manifest: string;
+  /** The skill's digest before the change; null where the tenant had none of this name. */
+  before: string | null;
+}
+
+/** One change of a tenant's skills. Digests are SHA-256; null where there is no skill or no manifest. */
+export const skillAuditEvent = z.object({
+  seq: z.number().int(),
+  at: z.number().int().describe('Milliseconds since the epoch'),
+  by: z.string().describe('`key:<id>`'),
+  action: z.enum(['put', 'delete']),
+  name: z.string(),
+  digest_before: z.string().nullable(),
+  digest_after: z.string().nullable(),
+  manifest_before: z.string().nullable(),
+  manifest_after: z.string(),
+});
+export type SkillAuditEvent = z.infer<typeof skillAuditEvent>;
+
+/** What a turn used of a skill: by whom it was called for, and which release it was. */
+export const skillUse = z.object({
+  name: z.string(),
+  turn: z.number().int(),
+  at: z.number().int().describe('Milliseconds since the epoch'),
+  how: z.enum(['gesture', 'tool']),
+  digest: z.string().describe("The skill's digest"),
+  manifest: z.string().nullable().describe("The deployment's release"),
+  tenant_manifest: z.string().nullable().describe("The tenant's own release, whose skills lie over it"),
+});
+export type SkillUse = z.infer<typeof skillUse>;
+
+export const skillUsage = skillUse.omit({ name: true }).extend({ session: z.string() });
+export type SkillUsage = z.infer<typeof skillUsage>;
+
+/** `after` is the `next` of the page before; `next` is null on the last page. Newest first. */
+export interface SeqPage {
+  limit: number;
+  after: number | null;
+}
+export interface Paged<T> {
+  data: T[];
+  next: number | null;
+}
+
+/** One object a tenant: the list of its sessions, newest first; its own skills; which turns used which skills. */
 export interface DirectoryRpc {
   add(listing: SessionListing): Promise<void>;
   remove(id: string): Promise<void>;
@@ -143,4 +199,12 @@ export interface DirectoryRpc {
    * body before.
    */
   claimKey(claim: IdempotencyClaim, session: string): Promise<string | null>;
+  /** Adds a skill, or takes the place of the tenant's own of this name. `skill_limit_reached`, `skill_publish_failed`. */
+  putSkill(change: PutSkill): Promise<Outcome<SkillChange>>;
+  /** `skill_unknown` where the tenant itself has none of this name; `skill_publish_failed`. */
+  deleteSkill(change: { tenant: string; by: string; name: string }): Promise<Outcome<SkillChange>>;
+  auditSkills(page: SeqPage): Promise<Paged<SkillAuditEvent>>;
+  /** The same use again changes nothing. */
+  recordUses(session: string, uses: readonly SkillUse[]): Promise<void>;
+  listUses(name: string, page: SeqPage): Promise<Paged<SkillUsage>>;
 }

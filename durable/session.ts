@@ -79,6 +79,7 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
       if (isInitialised(this.#sql)) {
         this.#live = this.#open();
         this.#wakeIfNeeded(this.#live);
+        this.#tellUses(this.#live.parts);
       }
     }
 
@@ -247,7 +248,10 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
         faults,
         publish: subscribers.publish,
         watchdog: this.#watchdog,
-        reportTurn: (summary) => reportTurn(identity, summary),
+        reportTurn: (summary) => {
+          reportTurn(identity, summary);
+          this.#tellUses(parts);
+        },
         reportFailure: (error) => this.#reportFailure('loop', error),
       });
       return { parts, ports, subscribers, driver: createDriver(ports) };
@@ -269,6 +273,14 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
         .add({ id, agent, created_at, metadata })
         .then(() => parts.state.write({ listed: true }))
         .catch((error: unknown) => this.#reportFailure('directory', error));
+      this.ctx.waitUntil(told);
+    }
+
+    /** Tells the directory which skills were used. A failure costs nothing: it is told at the next turn's end. */
+    #tellUses({ identity, uses }: SessionParts): void {
+      const told = uses
+        .tell((list) => this.#directory(identity.directory).recordUses(identity.id, list))
+        .catch((error: unknown) => this.#reportFailure('skill uses', error));
       this.ctx.waitUntil(told);
     }
 

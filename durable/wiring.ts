@@ -5,6 +5,7 @@ import { createHeaders, createPromptCache, type Faults, type LoopPorts } from '.
 import { type ModelResolver, parseRoute, waitWithTimer } from './models/index.ts';
 import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
 import type { SessionView } from './rpc.ts';
+import { createSkillUses, type SkillUses } from './skill-uses.ts';
 import type { SkillReader, SkillSource } from './skills/types.ts';
 import {
   type Blobs,
@@ -17,6 +18,7 @@ import {
 } from './storage/index.ts';
 import {
   type Committed,
+  createInvokedSkills,
   createLog,
   createStreamBuffer,
   createSurface,
@@ -53,6 +55,8 @@ export interface SessionParts {
   blobs: Blobs;
   state: LoopPorts['state'];
   plan: () => PromptPlan;
+  /** Which skills its turns used, as far as the directory does not know it. */
+  uses: SkillUses;
   /** A source's views for this session. */
   readSkills: (source: SkillSource) => SkillReader;
   turn: () => TurnState | null;
@@ -83,6 +87,7 @@ export function openSession(
       plan ??= planPrompt(deployment, deployment.agent(agent), persona);
       return plan;
     },
+    uses: createSkillUses(sql, log, state.read),
     readSkills: (source) => ({ view: () => source.view({ tenant: identity.tenant, session: id }) }),
     turn: followTurn(log, state.read().openTurnSeq),
   };
@@ -110,6 +115,7 @@ export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
     turn,
     models: outside.models,
     skills: parts.readSkills(outside.skills),
+    invokedSkills: createInvokedSkills(log),
     now: outside.now,
     wait: waitWithTimer,
     newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,

@@ -42,6 +42,8 @@ export interface LoopPorts {
   turn: () => TurnState | null;
   models: ModelResolver;
   skills: SkillReader;
+  /** Names of the skills that a person has invoked so far. */
+  invokedSkills: () => ReadonlySet<string>;
   now: () => number;
   wait: Wait;
   newMessageId: () => MessageId;

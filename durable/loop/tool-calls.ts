@@ -53,9 +53,9 @@ async function runBatch(
     }
   });
   await ports.faults.hit('tool.started');
-  const { session, now } = ports;
+  const { session, invokedSkills, now } = ports;
   const running = batch.map(({ block }) =>
-    runTool(block, tools, { session, call: block.id, turn, step, signal, skills, now }),
+    runTool(block, tools, { session, call: block.id, turn, step, signal, skills, invokedSkills, now }),
   );
   for (const [i, result] of running.entries()) {
     const call = batch[i];

@@ -5,6 +5,7 @@ import { isMap, isScalar, visit } from 'yaml';
 import { isSkillName, NAME_RULE } from './gesture.ts';
 import { isPolicyLike, MODEL_POLICY, USER_POLICY } from './header-repair.ts';
 import { type Reading, readReason, readScalar, readValue, report, resolveNode } from './header-yaml.ts';
+import { isNearLimit } from './limits.ts';
 
 /** What a header says, checked. */
 export interface SkillHeader {
@@ -19,8 +20,13 @@ export interface SkillHeader {
 }
 
 /** The specification's limits, in code points. */
-const MAX_DESCRIPTION_LENGTH = 1024;
+const SPECIFIED_DESCRIPTION_LENGTH = 1024;
 const MAX_COMPATIBILITY_LENGTH = 500;
+/**
+ * What the extended mode takes, with a warning: skills by others are a little over the specification's limit, and the
+ * catalog cuts what it shows anyway.
+ */
+const MAX_DESCRIPTION_LENGTH = 2 * SPECIFIED_DESCRIPTION_LENGTH;
 
 const TRUE = new Set(['true', 'yes', 'on', '1']);
 const FALSE = new Set(['false', 'no', 'off', '0']);
@@ -73,6 +79,9 @@ function collectFields(reading: Reading, map: YAMLMap): Map<string, Field> {
   for (const field of listFields(reading, map)) {
     const { key, at } = field;
     fields.set(key, field);
+    if (reading.strict && (key === MODEL_POLICY || key === USER_POLICY)) {
+      report(reading, 'error', at, 'field_not_specified', `\`${key}\` is not a field of the specification.`);
+    }
     if (FIELDS.has(key)) continue;
     if (isPolicyLike(key)) {
       const message = `\`${key}\` is not a field; write \`${MODEL_POLICY}\` or \`${USER_POLICY}\`.`;
@@ -138,9 +147,18 @@ function readDescription(reading: Reading, field: Field | undefined): string | n
   const description = text.trim();
   const length = countCodePoints(description);
   if (length === 0) return fail('description_missing', missing);
-  if (length <= MAX_DESCRIPTION_LENGTH) return description;
-  const limit = `${MAX_DESCRIPTION_LENGTH} are allowed`;
-  return fail('description_too_long', `The \`description\` has ${length} characters; ${limit}.`);
+  const measured = `The \`description\` has ${length} characters`;
+  if (length > MAX_DESCRIPTION_LENGTH) {
+    return fail('description_too_long', `${measured}; ${MAX_DESCRIPTION_LENGTH} are allowed.`);
+  }
+  if (length > SPECIFIED_DESCRIPTION_LENGTH) {
+    const message = `${measured}; the specification allows ${SPECIFIED_DESCRIPTION_LENGTH}.`;
+    report(reading, 'warning', field.at, 'description_over_specification', message);
+  } else if (isNearLimit(length, SPECIFIED_DESCRIPTION_LENGTH)) {
+    const message = `${measured} of the ${SPECIFIED_DESCRIPTION_LENGTH} that are allowed.`;
+    report(reading, 'warning', field.at, 'near_limit_description', message);
+  }
+  return description;
 }
 
 /** Fails closed: a value that is not plainly yes or no rejects the skill. */

@@ -13,12 +13,28 @@ export interface Reading extends Parsed {
   file: string;
   /** As the author wrote it, or as it was repaired. */
   header: string;
+  /** The specification's fields and limits, and no repairs. */
+  strict: boolean;
   /** Grows while the header is read. */
   diagnostics: Diagnostic[];
 }
 
-/** Null, with the reason in `diagnostics`, where the header is not YAML and cannot be mended. */
-export function readYaml(file: string, source: string, diagnostics: Diagnostic[]): Reading | null {
+/** Warnings that are errors to the specification. */
+const BEYOND_SPECIFICATION = new Set([
+  'compatibility_too_long',
+  'description_over_specification',
+  'field_not_text',
+  'field_unknown',
+  'metadata_not_map',
+  'yaml_tag',
+]);
+
+/** What is being read, and where what there is to say about it goes. */
+type Start = Pick<Reading, 'file' | 'strict' | 'diagnostics'>;
+
+/** Null, with the reason in `diagnostics`, where the header is not YAML and cannot (strict: must not) be mended. */
+export function readYaml(source: string, start: Start): Reading | null {
+  const { file, diagnostics } = start;
   const header = source.replaceAll('\r\n', '\n');
   const fail = (line: number, code: string, message: string): null => {
     diagnostics.push({ file, line: HEADER_LINE - 1 + line, severity: 'error', code, message });
@@ -26,20 +42,20 @@ export function readYaml(file: string, source: string, diagnostics: Diagnostic[]
   };
   const ended = header.split('\n').findIndex((line) => /^\.\.\.(\s|$)/.test(line));
   if (ended !== -1) return fail(ended + 1, 'yaml_invalid', 'A `...` line ends the header before its fence.');
-  const strict = parseYaml(header);
-  const [fault] = strict.document.errors;
-  if (fault === undefined) return { file, header, ...strict, diagnostics };
+  const asWritten = parseYaml(header);
+  const [fault] = asWritten.document.errors;
+  if (fault === undefined) return { ...start, header, ...asWritten };
   const failAt = ({ lines }: Parsed, code: string, error: YAMLError): null =>
     fail(lines.linePos(error.pos[0]).line, code, `The header is not valid: ${readReason(error)}.`);
   // Which of two values was meant is not for a repair to choose.
-  const duplicate = findDuplicate(strict);
-  if (duplicate !== undefined) return failAt(strict, 'duplicate_key', duplicate);
-  const repair = repairHeader(header);
-  if (repair === null) return failAt(strict, 'yaml_invalid', fault);
+  const duplicate = findDuplicate(asWritten);
+  if (duplicate !== undefined) return failAt(asWritten, 'duplicate_key', duplicate);
+  const repair = start.strict ? null : repairHeader(header);
+  if (repair === null) return failAt(asWritten, 'yaml_invalid', fault);
   const mended = parseYaml(repair.header);
   const second = findDuplicate(mended);
   if (second !== undefined) return failAt(mended, 'duplicate_key', second);
-  if (mended.document.errors.length > 0) return failAt(strict, 'yaml_invalid', fault);
+  if (mended.document.errors.length > 0) return failAt(asWritten, 'yaml_invalid', fault);
   for (const { key, line } of repair.repaired) {
     const message = `The value of \`${key}\` is not YAML; it was read as plain text. Put it in quotes.`;
     diagnostics.push({
@@ -50,7 +66,7 @@ export function readYaml(file: string, source: string, diagnostics: Diagnostic[]
       message,
     });
   }
-  return { file, header: repair.header, ...mended, diagnostics };
+  return { ...start, header: repair.header, ...mended };
 }
 
 interface Parsed {
@@ -82,12 +98,13 @@ export function readReason(error: YAMLError): string {
 
 /** Adds a diagnostic at an offset of the header. */
 export function report(
-  { file, lines, diagnostics }: Reading,
-  severity: Diagnostic['severity'],
+  { file, lines, strict, diagnostics }: Reading,
+  wanted: Diagnostic['severity'],
   offset: number,
   code: string,
   message: string,
 ): void {
+  const severity = strict && BEYOND_SPECIFICATION.has(code) ? 'error' : wanted;
   diagnostics.push({ file, line: HEADER_LINE - 1 + lines.linePos(offset).line, severity, code, message });
 }
 

@@ -5,11 +5,27 @@
  */
 import type { Plugin } from '../plugins.ts';
 import { catalogLane, skillLane } from './lanes.ts';
+import { resourceTool } from './resource-tool.ts';
 import { skillTool } from './tool.ts';
 
+export { isSkillName, NAME_RULE } from './gesture.ts';
 export { HOST_COMMANDS, listUserInvocable } from './invocable.ts';
-export { POINTER_KEY } from './manifest.ts';
+export {
+  buildManifest,
+  bundlePointer,
+  contentKey,
+  manifest,
+  manifestKey,
+  POINTER_KEY,
+  pointTo,
+  tenantPointerKey,
+} from './manifest.ts';
 export { skillSourceFor } from './source.ts';
-export type { SkillEntry, SkillResource, SkillSource, SkillView } from './types.ts';
+export { loadedSkill, SKILL_TOOL } from './tool.ts';
+export type { SkillEntry, SkillLayer, SkillResource, SkillSource, SkillView } from './types.ts';
 
-export const skillsPlugin: Plugin = { name: 'skills', tools: [skillTool], lanes: [catalogLane, skillLane] };
+export const skillsPlugin: Plugin = {
+  name: 'skills',
+  tools: [skillTool, resourceTool],
+  lanes: [catalogLane, skillLane],
+};

@@ -19,7 +19,7 @@ export interface SkillListing {
 
 /** The skill that a typed `/name` invokes. */
 export function findUserInvocable(
-  view: SkillView,
+  view: Pick<SkillView, 'find'>,
   name: string,
   commands: readonly string[] = HOST_COMMANDS,
 ): SkillEntry | undefined {

@@ -13,17 +13,26 @@ export type ParsedSkill =
   | { kind: 'rejected'; diagnostics: Diagnostic[] };
 
 /**
+ * `strict`: the Agent Skills specification's fields and limits alone. `extended`: the two policy fields as well, repairs
+ * and longer descriptions with warnings; it is what Perch publishes.
+ */
+export type ParseMode = 'strict' | 'extended';
+
+/**
  * Parses one SKILL.md. `text` is the decoded file, `file` is what diagnostics name, `folder` is the skill's folder,
  * which its name must equal. The body is what follows the closing fence's line, unchanged. Does not throw.
  */
-export function parseSkill(text: string, { file, folder }: { file: string; folder: string }): ParsedSkill {
+export function parseSkill(
+  text: string,
+  { file, folder, mode = 'extended' }: { file: string; folder: string; mode?: ParseMode },
+): ParsedSkill {
   const fenced = splitFences(text);
   if (fenced.kind === 'unfenced') {
     const { code, message } = fenced;
     return { kind: 'rejected', diagnostics: [{ file, line: 1, severity: 'error', code, message }] };
   }
   const diagnostics: Diagnostic[] = [];
-  const reading = readYaml(file, fenced.header, diagnostics);
+  const reading = readYaml(fenced.header, { file, strict: mode === 'strict', diagnostics });
   const skill = reading === null ? null : readHeader(reading, folder);
   diagnostics.push(...checkBody(file, fenced.body, fenced.bodyLine));
   if (skill === null || diagnostics.some((diagnostic) => diagnostic.severity === 'error')) {

@@ -1,32 +1,20 @@
 /**
- * Views of the bundle in KV (layout: `manifest.ts`). Only the pointer is ever read twice, and only when what is known
- * of it is older than `freshMs`; manifests and contents are named by their digest, checked against it, and kept.
- *
- * Values are shared by all sessions of an isolate, promises are not: in workerd a promise belongs to the request that
- * made it. So two sessions that find the pointer stale at once read it twice.
+ * Views of the bundle in KV (layout: `manifest.ts`): the deployment's release and the tenant's over it, merged, with one
+ * winner for each name. Only pointers are ever read twice, and only when what is known of them is older than `freshMs`;
+ * a step that finds both fresh reads nothing.
  */
-import {
-  type PerchError,
-  skillBundleMissing,
-  skillContentMissing,
-  skillManifestMissing,
-  toFailure,
-} from '../errors.ts';
-import { sha256Hex } from '../storage/digest.ts';
-import { assertNever, type Failure } from '../transcript/events.ts';
-import { type ContentCache, createContentCache } from './content-cache.ts';
-import { bundlePointer, contentKey, manifest, manifestKey, POINTER_KEY } from './manifest.ts';
-import type { SkillEntry, SkillSource, SkillView } from './types.ts';
-
-/** What is needed of a KV namespace; a `KVNamespace` is one. */
-export interface SkillKv {
-  get(key: string, type: 'text'): Promise<string | null>;
-  get(key: string, type: 'arrayBuffer'): Promise<ArrayBuffer | null>;
-}
+import { skillContentMissing } from '../errors.ts';
+import type { Failure } from '../transcript/events.ts';
+import { compareCodeUnits } from './canonical.ts';
+import { type BundleKv, createBundleKv, type Release, type SkillKv } from './kv.ts';
+import { createLayer, type Layer, type LayerView } from './layer.ts';
+import { POINTER_KEY, tenantPointerKey } from './manifest.ts';
+import { createRecentMap } from './recent-map.ts';
+import type { SkillEntry, SkillScope, SkillSource, SkillView } from './types.ts';
 
 export interface SkillSourceOptions {
   kv: SkillKv;
-  /** Milliseconds for which the pointer is believed; 0 reads it each time. */
+  /** Milliseconds for which a pointer is believed; 0 reads it each time. */
   freshMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -36,8 +24,10 @@ export interface SkillSourceOptions {
 
 /** An eighth of an isolate's 128 MB, which sessions and their requests also live in. */
 const CACHE_BYTES = 16 * 1024 * 1024;
-/** The current release, the one before it for a rollback, and those of a roll-out in progress. */
-const VIEWS_KEPT = 4;
+/** Tenants whose pointer is remembered: those whose sessions are at work in this isolate. */
+const TENANTS_KEPT = 256;
+/** A view is a list and an index over entries that releases hold anyway. */
+const VIEWS_KEPT = 256;
 
 const sources = new WeakMap<SkillKv, SkillSource>();
 
@@ -50,145 +40,80 @@ export function skillSourceFor(options: SkillSourceOptions): SkillSource {
   return source;
 }
 
-/** What is kept of a namespace. */
-interface Bundle {
-  kv: SkillKv;
-  contents: ContentCache;
-  /** By manifest digest, oldest first. */
-  views: Map<string, SkillView>;
-}
-
-/** What one reading of the bundle came to. `unread`: KV threw, which says nothing about the bundle. */
-type Reading =
-  | { kind: 'view'; view: SkillView }
-  | { kind: 'missing'; fault: Failure }
-  | { kind: 'unread'; fault: Failure };
-
 export function createSkillSource({ kv, freshMs, now, cacheBytes }: SkillSourceOptions): SkillSource {
-  const bundle: Bundle = { kv, contents: createContentCache(cacheBytes ?? CACHE_BYTES), views: new Map() };
-  let current: { view: SkillView; readAt: number; order: number } | null = null;
-  let readings = 0;
+  const bundle = createBundleKv(kv, cacheBytes ?? CACHE_BYTES);
+  const createAt = (key: string): Layer => createLayer({ key, bundle, freshMs, now });
+  const deployment = createAt(POINTER_KEY);
+  const tenants = createRecentMap<string, Layer>(TENANTS_KEPT);
+  const views = createRecentMap<string, SkillView>(VIEWS_KEPT);
 
-  async function refresh(): Promise<SkillView> {
-    const readAt = now();
-    const order = ++readings;
-    const reading = await readBundle(bundle);
-    // An older good view is better than none while KV is out of reach, and is believed until the next reading.
-    const good = current !== null && current.view.fault === undefined ? current.view : null;
-    const isUnread = reading.kind === 'unread';
-    if (isUnread && good === null) return emptyView(reading.fault);
-    const view =
-      reading.kind === 'view' ? reading.view : ((isUnread ? good : null) ?? emptyView(reading.fault));
-    // A slow reading does not undo a later one.
-    if (current === null || current.order < order) current = { view, readAt, order };
+  function findTenant(tenant: string): Layer {
+    const known = tenants.get(tenant);
+    if (known !== undefined) return known;
+    const layer = createAt(tenantPointerKey(tenant));
+    tenants.set(tenant, layer);
+    return layer;
+  }
+
+  /** The same releases are the same view, so that what is derived from a view can be kept beside it. */
+  function combine(below: LayerView, above: LayerView): SkillView {
+    const fault = findFault(below, above);
+    const lower = below.kind === 'release' ? below.release : null;
+    const upper = above.kind === 'release' ? above.release : null;
+    const key = JSON.stringify([lower?.manifest ?? null, upper?.manifest ?? null, fault ?? null]);
+    const known = views.get(key);
+    if (known !== undefined) return known;
+    const view = fault === undefined ? buildView(bundle, lower, upper) : emptyView(fault);
+    views.set(key, view);
     return view;
   }
 
   return {
-    view() {
-      const age = current === null ? Number.POSITIVE_INFINITY : now() - current.readAt;
-      return current !== null && age >= 0 && age < freshMs ? Promise.resolve(current.view) : refresh();
+    view(scope) {
+      const layers = [deployment, findTenant(scope.tenant)] as const;
+      const [below, above] = layers.map((layer) => layer.peek(scope));
+      if (below !== undefined && above !== undefined) return Promise.resolve(combine(below, above));
+      return readBoth(layers, scope).then(([lower, upper]) => combine(lower, upper));
     },
   };
 }
 
-async function readBundle(bundle: Bundle): Promise<Reading> {
-  const pointer = await readText(bundle.kv, POINTER_KEY);
-  switch (pointer.kind) {
-    case 'unread':
-      return unread(skillBundleMissing('The skill bundle could not be reached.'));
-    case 'absent':
-      return missing(skillBundleMissing('No skill bundle is published.'));
-    case 'text': {
-      const read = bundlePointer.safeParse(parseJson(pointer.text));
-      if (!read.success)
-        return missing(skillBundleMissing('The pointer of the skill bundle cannot be read.'));
-      const digest = read.data.manifest;
-      const known = bundle.views.get(digest);
-      return known === undefined ? readManifest(bundle, digest) : { kind: 'view', view: known };
-    }
-    default:
-      return assertNever(pointer);
-  }
+/** At once: what is fresh costs nothing, and two stale pointers cost the time of one. */
+async function readBoth(
+  [below, above]: readonly [Layer, Layer],
+  scope: SkillScope,
+): Promise<[LayerView, LayerView]> {
+  return Promise.all([below.read(scope), above.read(scope)]);
 }
 
-async function readManifest(bundle: Bundle, digest: string): Promise<Reading> {
-  const facts = { manifest: digest };
-  const stored = await readText(bundle.kv, manifestKey(digest));
-  switch (stored.kind) {
-    case 'unread':
-      return unread(skillManifestMissing('The manifest of the skill bundle could not be reached.', facts));
-    case 'absent':
-      return missing(skillManifestMissing('The skill bundle names a manifest that is not there.', facts));
-    case 'text': {
-      const isWhole = sha256Hex(stored.text) === digest;
-      const read = manifest.safeParse(isWhole ? parseJson(stored.text) : undefined);
-      if (!read.success) {
-        return missing(skillManifestMissing('The manifest of the skill bundle cannot be read.', facts));
-      }
-      const view = buildView(bundle, digest, read.data.skills);
-      keepView(bundle.views, digest, view);
-      return { kind: 'view', view };
-    }
-    default:
-      return assertNever(stored);
-  }
+/**
+ * A part that cannot be read is not left out: the tenant's skill might have been the stricter one. That there is
+ * nothing in either layer is a fault as well; that there is nothing in one is not.
+ */
+function findFault(below: LayerView, above: LayerView): Failure | undefined {
+  if (below.kind === 'fault') return below.fault;
+  if (above.kind === 'fault') return above.fault;
+  return below.kind === 'none' && above.kind === 'none' ? below.fault : undefined;
 }
 
-function buildView(bundle: Bundle, digest: string, entries: readonly SkillEntry[]): SkillView {
-  const byName = new Map(entries.map((entry) => [entry.name, entry]));
+function buildView(bundle: BundleKv, below: Release | null, above: Release | null): SkillView {
+  const byName = new Map<string, SkillEntry>();
+  const ofTenant = new Set(above?.entries.map(({ name }) => name));
+  for (const release of [below, above]) {
+    for (const entry of release?.entries ?? []) byName.set(entry.name, entry);
+  }
   // A BOM is part of the body: what was bundled is what is rendered.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true, fatal: false });
   return {
-    manifest: digest,
-    tenantManifest: null,
-    entries,
+    manifest: below?.manifest ?? null,
+    tenantManifest: above?.manifest ?? null,
+    entries: [...byName.values()].sort((a, b) => compareCodeUnits(a.name, b.name)),
     find: (name) => byName.get(name),
-    body: async (entry) => decoder.decode(await readContent(bundle, entry.body, `skill "${entry.name}"`)),
+    layerOf: (name) => (ofTenant.has(name) ? 'tenant' : 'deployment'),
+    body: async ({ name, body }) => decoder.decode(await bundle.readContent(body, `skill "${name}"`)),
     // A copy: the cached bytes belong to every session.
-    resource: async ({ path, digest }) => (await readContent(bundle, digest, `the file "${path}"`)).slice(),
+    resource: async ({ path, digest }) => (await bundle.readContent(digest, `the file "${path}"`)).slice(),
   };
-}
-
-async function readContent({ kv, contents }: Bundle, digest: string, what: string): Promise<Uint8Array> {
-  const known = contents.get(digest);
-  if (known !== undefined) return known;
-  // That KV threw and that it has nothing come to the same here: the content is not to be had.
-  const stored = await kv.get(contentKey(digest), 'arrayBuffer').catch(() => null);
-  const bytes = stored === null ? null : new Uint8Array(stored);
-  if (bytes === null || sha256Hex(bytes) !== digest) {
-    throw skillContentMissing(`The content of ${what} cannot be read from the skill bundle.`, { digest });
-  }
-  contents.put(digest, bytes);
-  return bytes;
-}
-
-function keepView(views: Map<string, SkillView>, digest: string, view: SkillView): void {
-  views.set(digest, view);
-  for (const oldest of views.keys()) {
-    if (views.size <= VIEWS_KEPT) break;
-    views.delete(oldest);
-  }
-}
-
-type StoredText = { kind: 'text'; text: string } | { kind: 'absent' } | { kind: 'unread' };
-
-async function readText(kv: SkillKv, key: string): Promise<StoredText> {
-  try {
-    const text = await kv.get(key, 'text');
-    return text === null ? { kind: 'absent' } : { kind: 'text', text };
-  } catch {
-    // What KV threw is of no use to a session; that it threw is.
-    return { kind: 'unread' };
-  }
-}
-
-function missing({ data }: PerchError): Reading {
-  return { kind: 'missing', fault: toFailure(data) };
-}
-
-function unread({ data }: PerchError): Reading {
-  return { kind: 'unread', fault: toFailure(data) };
 }
 
 function emptyView(fault: Failure): SkillView {
@@ -200,17 +125,8 @@ function emptyView(fault: Failure): SkillView {
     fault,
     entries: [],
     find: () => undefined,
+    layerOf: () => 'deployment',
     body: absent,
     resource: absent,
   };
-}
-
-/** Undefined for text that is no JSON, which no schema here accepts. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The schema's refusal covers it.
-    return undefined;
-  }
 }

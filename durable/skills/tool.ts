@@ -22,15 +22,23 @@ export const skillTool = defineTool({
   available: ({ skills }) => skills.entries.some((entry) => entry.modelInvocable),
   async run({ name }, { skills }) {
     const entry = findLoadable(skills, name);
-    return renderSkillContent(entry, await skills.body(entry));
+    const text = renderSkillContent(entry, await skills.body(entry));
+    return { content: [{ type: 'text', text }], facts: { skill: name, digest: entry.digest } };
   },
 });
 
+/** What a loaded skill's result says of itself in the log. */
+export const loadedSkill = z.object({ skill: z.string(), digest: z.string() });
+
 /**
  * Exact names only, never a near match. Throws `skill_name_invalid`, `skill_unknown` or `skill_not_model_invocable`.
- * The roster in an error holds what the model may load and nothing else.
+ * The roster in an error holds what the model may load and nothing else. `isOpened` says what is open beyond that.
  */
-function findLoadable(skills: SkillView, name: string): SkillEntry {
+export function findLoadable(
+  skills: SkillView,
+  name: string,
+  isOpened: (name: string) => boolean = () => false,
+): SkillEntry {
   if (!isSkillName(name)) {
     throw skillNameInvalid(`A skill name has ${NAME_RULE}, and no slash before it.`);
   }
@@ -40,7 +48,7 @@ function findLoadable(skills: SkillView, name: string): SkillEntry {
     const roster = available.length === 0 ? 'there are none' : available.join(', ');
     throw skillUnknown(`There is no skill "${name}". Skills that you can load: ${roster}.`, { available });
   }
-  if (entry.modelInvocable) return entry;
+  if (entry.modelInvocable || isOpened(name)) return entry;
   // The person may have invoked it a moment ago, so the model is not told to ask for that.
   throw skillNotModelInvocable(
     `The skill "${name}" is not yours to load. If its <skill_content> block is in the conversation, follow it; otherwise go on without it.`,

@@ -28,6 +28,8 @@ export interface SkillEntry {
   resources: SkillResource[];
 }
 
+export type SkillLayer = 'tenant' | 'deployment';
+
 /**
  * The skills of one manifest: what one step reads. A release in the middle of the step does not change it. Where
  * the bundle cannot be read the view is empty and `fault` says why.
@@ -41,6 +43,8 @@ export interface SkillView {
   /** All skills of the manifest, sorted by name (code units). */
   entries: readonly SkillEntry[];
   find: (name: string) => SkillEntry | undefined;
+  /** Whose the skill of this name is, in this view: a tenant's own skill lies over the deployment's. */
+  layerOf: (name: string) => SkillLayer;
   /** The body, as bundled. Throws `skillContentMissing` where KV does not have it. */
   body: (entry: SkillEntry) => Promise<string>;
   /** A resource's bytes, unharmed. Throws `skillContentMissing`. */

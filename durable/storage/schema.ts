@@ -13,6 +13,7 @@
  * | receipts | answers to requests with an Idempotency-Key      | the session's                                |
  * | stream   | text of the answer that is being streamed        | until the answer is committed                |
  * | blobs    | bytes by SHA-256, in parts of at most 1 MB       | the session's                                |
+ * | uses     | skills that a turn used, JSON, one row a turn    | until the tenant's directory has them        |
  */
 import type { SqlPort } from './sql.ts';
 
@@ -78,6 +79,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     ) WITHOUT ROWID`,
     'INSERT INTO surface (ordinal, first, last) VALUES (1, 1, NULL)',
   ],
+  ['CREATE TABLE uses (turn INTEGER PRIMARY KEY, uses TEXT NOT NULL)'],
 ];
 
 /** Whether anything was ever stored here. Asking stores nothing, so a probe for a session leaves no trace. */

@@ -6,7 +6,7 @@ import { invalidArguments, PerchError, unknownTool } from '../errors.ts';
 import type { SkillView } from '../skills/types.ts';
 import { startTimeLimit } from '../time-limit.ts';
 import type { ContentBlock, ToolCallBlock } from '../transcript/index.ts';
-import type { ToolContext, ToolDefinition, ToolOutput } from './types.ts';
+import type { ToolContext, ToolDefinition, ToolFacts, ToolOutput } from './types.ts';
 
 /** Enough for a slow request to another service; tools that need more say so. */
 const TOOL_TIMEOUT_MS = 60_000;
@@ -15,6 +15,7 @@ const SHOWN_CHARS = 500;
 export interface ToolResult {
   content: ContentBlock[];
   error?: string;
+  facts?: ToolFacts;
 }
 
 /** Never throws. `context.signal` is the turn's; the tool gets one that its own time limit fires too. */

@@ -15,12 +15,18 @@ export interface ToolContext {
   signal: AbortSignal;
   /** The skills of this step's one manifest. */
   skills: SkillView;
+  /** Names of the skills that a person has invoked in this session, whether or not the model still sees them. */
+  invokedSkills: () => ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** A tool's answer: text for the model, or blocks; `error` is a stable code that marks it as failed. */
-export type ToolOutput = string | { content: ContentBlock[]; error?: string };
+/**
+ * A tool's answer: text for the model, or blocks; `error` is a stable code that marks it as failed. `facts` are what
+ * the tool says of its answer for the record: they are logged with it and never sent to a model.
+ */
+export type ToolOutput = string | { content: ContentBlock[]; error?: string; facts?: ToolFacts };
+export type ToolFacts = Record<string, string | number | boolean>;
 
 export interface ToolDefinition<Input = unknown> {
   /** `[a-zA-Z0-9_-]{1,64}`: what all providers take. */

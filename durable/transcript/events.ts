@@ -198,6 +198,8 @@ export const eventBody = z.discriminatedUnion('type', [
     content: z.array(contentBlock),
     /** A stable code where the call failed: `unknown_tool`, `invalid_arguments`, `tool_failed`, … */
     error: z.string().optional(),
+    /** What the tool says of its answer for the record; no model sees it. */
+    facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
     surface: surfaceOp,
   }),
   z.object({ type: z.literal('step/end'), ...inStep }),

@@ -1,5 +1,6 @@
 export * from './events.ts';
 export { exportLog } from './export.ts';
+export { createInvokedSkills } from './invoked-skills.ts';
 export { type Append, type Committed, createLog, type EventPage, type Log } from './log.ts';
 export { type Interruption, repairCalls, repairStep } from './repair.ts';
 export { digestRequest, EMPTY_CHAIN, extendChain } from './request-digest.ts';

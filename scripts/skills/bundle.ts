@@ -3,12 +3,12 @@
  * is in `durable/skills/manifest.ts`). A skill that is wrong is left out and named; it does not touch its siblings.
  */
 import { isUtf8 } from 'node:buffer';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compareCodeUnits } from '../../durable/skills/canonical.ts';
 import type { Diagnostic } from '../../durable/skills/diagnostics.ts';
 import type { SkillEntry, SkillResource } from '../../durable/skills/index.ts';
 import { HOST_COMMANDS } from '../../durable/skills/index.ts';
+import { checkFolderLimits, ENTRY_FILE, TESTS_FILE } from '../../durable/skills/limits.ts';
 import {
   type BuiltManifest,
   type BundlePointer,
@@ -18,21 +18,21 @@ import {
   isResourcePath,
   manifestKey,
 } from '../../durable/skills/manifest.ts';
-import { parseSkill } from '../../durable/skills/parse.ts';
+import { type ParseMode, parseSkill } from '../../durable/skills/parse.ts';
 import { sha256Hex } from '../../durable/storage/digest.ts';
-
-/** Files beside SKILL.md. Generous: more is a sign that a build folder got in. */
-export const MAX_FILES = 256;
-/** Of a skill's files together; a skill is read into memory whole while it is bundled. */
-const MAX_SKILL_BYTES = 4 * 1024 * 1024;
-/** Of SKILL.md, which a model reads whole. */
-const MAX_SKILL_MD_BYTES = 256 * 1024;
-
-const ENTRY_FILE = 'SKILL.md';
+import { listFiles, readFolder } from './folder.ts';
 
 export interface KvEntry {
   key: string;
   bytes: Uint8Array;
+}
+
+/** A skill's tests as their author wrote them. */
+export interface SkillTests {
+  skill: string;
+  /** Relative to the folder of skills. */
+  file: string;
+  text: string;
 }
 
 export interface Bundle {
@@ -40,10 +40,25 @@ export interface Bundle {
   skills: SkillEntry[];
   /** Of all skills, in the order of their folders. An `error` kept a skill out. */
   diagnostics: Diagnostic[];
+  /** Of the accepted skills; not published. */
+  tests: SkillTests[];
   manifest: BuiltManifest;
   pointer: BundlePointer;
   /** What must be in KV before the pointer is: contents first, the manifest last. */
   entries: KvEntry[];
+}
+
+interface BundleOptions {
+  /** Milliseconds since the epoch. */
+  publishedAt?: number;
+  commands?: readonly string[];
+  mode?: ParseMode;
+}
+
+/** What bundling gathers. */
+interface Gathering extends Pick<Bundle, 'diagnostics' | 'tests'> {
+  mode: ParseMode;
+  contents: Map<string, Uint8Array>;
 }
 
 /**
@@ -52,13 +67,10 @@ export interface Bundle {
  */
 export async function bundleSkills(
   dir: string,
-  {
-    publishedAt = Date.now(),
-    commands = HOST_COMMANDS,
-  }: { publishedAt?: number; commands?: readonly string[] } = {},
+  { publishedAt = Date.now(), commands = HOST_COMMANDS, mode = 'extended' }: BundleOptions = {},
 ): Promise<Bundle> {
-  const contents = new Map<string, Uint8Array>();
-  const diagnostics: Diagnostic[] = [];
+  const gathering: Gathering = { mode, contents: new Map(), diagnostics: [], tests: [] };
+  const { contents, diagnostics, tests } = gathering;
   const skills: SkillEntry[] = [];
   const items = await readFolder(dir).catch((cause: unknown) => {
     throw new Error(`The folder of skills cannot be read: ${dir}`, { cause });
@@ -68,7 +80,7 @@ export async function bundleSkills(
       warn(diagnostics, item.name, 'skill_not_in_folder', 'A skill needs a folder of its own.');
     }
     if (!item.isDirectory()) continue;
-    const skill = await readSkill(dir, item.name, contents, diagnostics);
+    const skill = await readSkill(dir, item.name, gathering);
     if (skill !== null) skills.push(skill);
   }
   for (const { name, userInvocable, modelInvocable } of skills) {
@@ -85,16 +97,12 @@ export async function bundleSkills(
   const entries = [...contents].map(([digest, bytes]) => ({ key: contentKey(digest), bytes }));
   entries.push({ key: manifestKey(manifest.digest), bytes: new TextEncoder().encode(manifest.text) });
   const pointer = { manifest: manifest.digest, published_at: publishedAt };
-  return { skills: manifest.skills, diagnostics, manifest, pointer, entries };
+  return { skills: manifest.skills, diagnostics, tests, manifest, pointer, entries };
 }
 
 /** Null, with the reason in `diagnostics`, where the folder is no skill that can be published. */
-async function readSkill(
-  dir: string,
-  folder: string,
-  contents: Map<string, Uint8Array>,
-  diagnostics: Diagnostic[],
-): Promise<SkillEntry | null> {
+async function readSkill(dir: string, folder: string, gathering: Gathering): Promise<SkillEntry | null> {
+  const { mode, contents, diagnostics } = gathering;
   const fail = (file: string, code: string, message: string): null => {
     diagnostics.push({ file, line: 1, severity: 'error', code, message });
     return null;
@@ -110,10 +118,13 @@ async function readSkill(
     warn(diagnostics, folder, 'no_skill_file', `The folder has no ${ENTRY_FILE} and is left out.`);
     return null;
   }
-  const { files, faults } = await listFiles(join(dir, folder), '');
+  const { files: all, faults } = await listFiles(join(dir, folder));
+  const files = all.filter(({ path }) => path !== TESTS_FILE);
   for (const { path, code, message } of faults) warn(diagnostics, `${folder}/${path}`, code, message);
-  const tooLarge = checkLimits(files);
-  if (tooLarge !== null) return fail(file, 'too_large', tooLarge);
+  const limits = checkFolderLimits(files);
+  const over = limits.find(({ kind }) => kind === 'over');
+  if (over !== undefined) return fail(file, over.code, over.message);
+  for (const { code, message } of limits) warn(diagnostics, file, code, message);
   const odd = files.find(({ path }) => !isResourcePath(path));
   if (odd !== undefined)
     return fail(`${folder}/${odd.path}`, 'path_invalid', 'The path has a character that is not allowed.');
@@ -122,7 +133,7 @@ async function readSkill(
   if (!isUtf8(source)) return fail(file, 'not_utf8', `${ENTRY_FILE} must be UTF-8.`);
   // The BOM stays: the parser knows it in front of the header, and elsewhere it is part of the body.
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(source);
-  const parsed = parseSkill(text, { file, folder });
+  const parsed = parseSkill(text, { file, folder, mode });
   diagnostics.push(...(parsed.kind === 'skill' ? parsed.warnings : parsed.diagnostics));
   if (parsed.kind === 'rejected') return null;
 
@@ -130,6 +141,10 @@ async function readSkill(
   const resources = await readResources(join(dir, folder), paths, contents);
   const entry = buildEntry(parsed.skill, parsed.body, resources);
   contents.set(entry.body, new TextEncoder().encode(parsed.body));
+  if (files.length < all.length) {
+    const tests = `${folder}/${TESTS_FILE}`;
+    gathering.tests.push({ skill: folder, file: tests, text: await readFile(join(dir, tests), 'utf8') });
+  }
   return entry;
 }
 
@@ -146,53 +161,6 @@ async function readResources(
     resources.push({ path, digest, bytes: bytes.byteLength });
   }
   return resources;
-}
-
-interface FoundFile {
-  /** Relative to the skill's folder, `/` between parts. */
-  path: string;
-  bytes: number;
-}
-interface FoundFiles {
-  files: FoundFile[];
-  faults: { path: string; code: string; message: string }[];
-}
-
-/** All files under a folder, sorted. Hidden ones (`.DS_Store`, `.git`) are no part of a skill. */
-async function listFiles(root: string, under: string): Promise<FoundFiles> {
-  const found: FoundFiles = { files: [], faults: [] };
-  for (const item of await readFolder(join(root, under))) {
-    const path = under === '' ? item.name : `${under}/${item.name}`;
-    if (item.isDirectory()) {
-      const inner = await listFiles(root, path);
-      found.files.push(...inner.files);
-      found.faults.push(...inner.faults);
-    } else if (item.isFile()) {
-      found.files.push({ path, bytes: (await stat(join(root, path))).size });
-    } else {
-      const message = 'Neither a file nor a folder (a link could lead out of the skill); it is left out.';
-      found.faults.push({ path, code: 'not_a_file', message });
-    }
-  }
-  return found;
-}
-
-/** What is too large, in words; null where nothing is. */
-function checkLimits(files: readonly FoundFile[]): string | null {
-  const entry = files.find(({ path }) => path === ENTRY_FILE);
-  if (entry !== undefined && entry.bytes > MAX_SKILL_MD_BYTES) {
-    return `${ENTRY_FILE} has ${entry.bytes} bytes; ${MAX_SKILL_MD_BYTES} are allowed.`;
-  }
-  if (files.length - 1 > MAX_FILES) {
-    return `There are ${files.length - 1} files beside ${ENTRY_FILE}; ${MAX_FILES} are allowed.`;
-  }
-  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  return total <= MAX_SKILL_BYTES ? null : `The skill has ${total} bytes; ${MAX_SKILL_BYTES} are allowed.`;
-}
-
-async function readFolder(path: string) {
-  const items = await readdir(path, { withFileTypes: true });
-  return items.filter(({ name }) => !name.startsWith('.')).sort((a, b) => compareCodeUnits(a.name, b.name));
 }
 
 function warn(diagnostics: Diagnostic[], file: string, code: string, message: string): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PerchError } from '../../durable/errors.ts';
 import { render } from '../../durable/prompt/render.ts';
-import { createRandom } from '../support/random.ts';
+import { chooseSeed, createRandom, type Random } from '../support/random.ts';
 
 const section = (text: string, more: { name?: string; order?: number; verbatim?: boolean } = {}) => ({
   name: more.name ?? 'test:section',
@@ -26,12 +26,12 @@ function failureOf(text: string, variables: Record<string, string | undefined> =
 }
 
 describe('a reference', () => {
-  it('is replaced by its value, however often and whatever the value holds', () => {
-    expect(renderText('{{n}} {{n}} {{n}}', { n: 'x' })).toBe('x x x'); // TPL-20
+  it('is replaced by its value, however often and whatever the value holds (TPL-01, TPL-02, TPL-20, TPL-24)', () => {
+    expect(renderText('{{n}} {{n}} {{n}}', { n: 'x' })).toBe('x x x');
     const patterns = "fix the $& and $' and $` and $$ parts";
-    expect(renderText('ASK {{q}} END', { q: patterns })).toBe(`ASK ${patterns} END`); // TPL-01
-    expect(renderText('cost {{q}}', { q: '100$$' })).toBe('cost 100$$'); // TPL-02
-    expect(renderText('v={{name}}', { name: 'a$&b' })).toBe('v=a$&b'); // TPL-24
+    expect(renderText('ASK {{q}} END', { q: patterns })).toBe(`ASK ${patterns} END`);
+    expect(renderText('cost {{q}}', { q: '100$$' })).toBe('cost 100$$');
+    expect(renderText('v={{name}}', { name: 'a$&b' })).toBe('v=a$&b');
   });
 
   it('is not looked for in a value', () => {
@@ -132,31 +132,112 @@ describe('sections', () => {
   });
 });
 
-/** The obvious way, by a regular expression: only for texts without errors. */
-function renderSlowly(text: string, variables: Record<string, string>): string {
-  return text.replaceAll(/\{\{([a-z][a-z0-9_]*)\}\}/g, (whole, name: string) => variables[name] ?? whole);
+/**
+ * The rule said another way, slow and obvious: what a text comes to, or the code of its first error. A `{{` belongs to
+ * the next `}}` after it, and what is between them is a name that is known and has a value, or an error.
+ */
+function renderSlowly(text: string, variables: Record<string, string | undefined>): string {
+  const group = /^([\s\S]*?)\{\{([\s\S]*?)\}\}([\s\S]*)$/.exec(text);
+  if (group === null) return text;
+  const [, before = '', name = '', after = ''] = group;
+  if (name.includes('{')) return 'prompt_unbalanced_reference';
+  if (!/^[a-z][a-z0-9_]*$/.test(name)) return 'prompt_malformed_reference';
+  if (!Object.keys(variables).includes(name)) return 'prompt_unknown_variable';
+  const value = variables[name];
+  if (value === undefined) return 'prompt_variable_without_value';
+  const rest = renderSlowly(after, variables);
+  return rest.startsWith('prompt_') ? rest : `${before}${value}${rest}`;
 }
 
-it('agrees with an obvious second implementation on random texts', () => {
-  const random = createRandom(20_261_130);
-  const pieces = ['{{a}}', '{{b}}', 'x', ' ', '{', '}', '$&', '\n', '界', '{"k":1}', '$$'];
-  const variables = { a: 'A{{b}}', b: '$1' };
-  let rendered = 0;
-  for (let i = 0; i < 30_000; i++) {
-    const text = Array.from({ length: random.below(8) }, () => random.pick(pieces)).join('');
-    try {
-      expect(renderText(text, variables)).toBe(renderSlowly(text, variables));
-      rendered++;
-    } catch (error) {
-      if (!(error instanceof PerchError)) throw error;
-      expect(text).toMatch(/\{\{[\s\S]*\}\}/);
-    }
+function renderOrCode(text: string, variables: Record<string, string | undefined>): string {
+  try {
+    return renderText(text, variables);
+  } catch (error) {
+    if (error instanceof PerchError) return error.data.code;
+    throw error;
   }
-  expect(rendered).toBeGreaterThan(20_000);
+}
+
+/** What references are made of, and what is almost that. */
+const PIECES = [
+  ...[
+    '{{a}}',
+    '{{a}}',
+    '{{b}}',
+    '{{b}}',
+    '{{c_1}}',
+    '{{empty}}',
+    '{{none}}',
+    '{{no}}',
+    '{{toString}}',
+    '{{ a }}',
+  ],
+  ...[
+    '{',
+    '}',
+    '{{',
+    '}}',
+    'a',
+    'b',
+    ' ',
+    '\n',
+    '$&',
+    '$$',
+    '{"k":1}',
+    '界',
+    '😀',
+    '\u2028',
+    '__proto__',
+    'A',
+    '.',
+  ],
+];
+const VALUES = { a: 'A{{b}}', b: '$1', c_1: '}}', empty: '', none: undefined };
+
+/** Mostly few pieces, so that half of the texts have no error; the rest is any code unit or code point. */
+function makeText(random: Random): string {
+  let text = '';
+  for (let length = random.below(7); length > 0; length--) {
+    const kind = random.next();
+    if (kind < 0.45) text += random.pick(PIECES.slice(0, 6));
+    else if (kind < 0.9) text += random.pick(PIECES);
+    else if (kind < 0.95) text += String.fromCharCode(random.below(0x1_0000));
+    else text += String.fromCodePoint(random.below(0x11_0000));
+  }
+  return text;
+}
+
+it('agrees with a slow and obvious second implementation on a million random texts', {
+  timeout: 60_000,
+}, () => {
+  const seed = chooseSeed();
+  const random = createRandom(seed);
+  const outcomes = new Map<string, number>();
+  for (let round = 0; round < 1_000_000; round++) {
+    const text = makeText(random);
+    const outcome = renderOrCode(text, VALUES);
+    const expected = renderSlowly(text, VALUES);
+    // Comparing strings is much cheaper than `expect`, which is for the report.
+    if (outcome !== expected) {
+      expect(outcome, `SEED=${seed}, text ${round}: ${JSON.stringify(text)}`).toBe(expected);
+    }
+    const kind = outcome.startsWith('prompt_') ? outcome : 'rendered';
+    outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
+  }
+  // The test is worth something only if each way out was taken often.
+  expect(outcomes.size).toBe(5);
+  for (const [kind, count] of outcomes) expect(count, kind).toBeGreaterThan(10_000);
+  expect(outcomes.get('rendered')).toBeGreaterThan(300_000);
 });
 
 it('takes hostile input in its stride: a megabyte of open braces, and of references', () => {
   const open = '{{'.repeat(500_000);
   expect(renderText(open)).toBe(open);
   expect(renderText('{{a}}'.repeat(200_000), { a: 'b' })).toBe('b'.repeat(200_000));
+  for (const part of ['}}', '{', '}', '{{{', '}}{{', 'x{{ ']) {
+    const text = part.repeat(1_000_000 / part.length);
+    const started = performance.now();
+    renderOrCode(text, {});
+    expect(performance.now() - started, part).toBeLessThan(500);
+  }
 });

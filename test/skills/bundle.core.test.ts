@@ -1,14 +1,15 @@
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { MAX_FILES } from '../../durable/skills/limits.ts';
 import { contentKey, manifest, manifestKey, POINTER_KEY } from '../../durable/skills/manifest.ts';
 import { createSkillSource } from '../../durable/skills/source.ts';
 import { sha256Hex } from '../../durable/storage/digest.ts';
-import { type Bundle, bundleSkills, MAX_FILES } from '../../scripts/skills/bundle.ts';
-import { encodeBulk, splitChunks } from '../../scripts/skills/publish.ts';
-import { formatBundle, hasRejected } from '../../scripts/skills/report.ts';
+import { type Bundle, bundleSkills } from '../../scripts/skills/bundle.ts';
+import { describeBundle, formatBundle, hasRejected } from '../../scripts/skills/report.ts';
+import { encodeBulk, splitChunks } from '../../scripts/skills/store.ts';
+import { runSkillTests } from '../../scripts/skills/tests.ts';
 import { MemoryKv } from './memory-kv.ts';
 
 const folders: string[] = [];
@@ -190,13 +191,98 @@ describe('bundling', () => {
 
   it('writes a large bundle in parts that keep their order', () => {
     const entries = Array.from({ length: 12 }, (_, index) => ({
-      key: `k${index}`,
+      key: contentKey(String(index)),
       bytes: new Uint8Array(6 * 1024 * 1024),
     }));
     const chunks = splitChunks(entries);
     expect(chunks.map((chunk) => chunk.length)).toEqual([4, 4, 4]);
     expect(chunks.flat()).toEqual(entries);
     expect(splitChunks([])).toEqual([]);
+  });
+
+  it('writes a manifest, a record and a pointer each by itself: a bulk write has no order inside', () => {
+    const keys = [
+      'content/a',
+      'content/b',
+      'manifest/m',
+      'release/r',
+      'bundle/current',
+      'content/c',
+      'content/d',
+    ];
+    const chunks = splitChunks(keys.map((key) => ({ key, bytes: new Uint8Array(1) })));
+    expect(chunks.map((chunk) => chunk.map(({ key }) => key))).toEqual([
+      ['content/a', 'content/b'],
+      ['manifest/m'],
+      ['release/r'],
+      ['bundle/current'],
+      ['content/c', 'content/d'],
+    ]);
+  });
+
+  it('warns of what is near a limit, and says nothing below 80 % of it', async () => {
+    const few = (name: string, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}/${index}.txt`, '']));
+    const dir = await makeFolder({
+      ...few('many', Math.ceil(MAX_FILES * 0.8)),
+      'many/SKILL.md': skill('many'),
+      ...few('some', Math.floor(MAX_FILES * 0.79)),
+      'some/SKILL.md': skill('some'),
+      'heavy/SKILL.md': skill('heavy'),
+      'heavy/blob': new Uint8Array(3.5 * 1024 * 1024),
+      'long/SKILL.md': skill('long', '', 'x'.repeat(220 * 1024)),
+      'wordy/SKILL.md': `---\nname: wordy\ndescription: ${'x'.repeat(820)}\n---\nB\n`,
+    });
+    const bundle = await bundleSkills(dir);
+    expect(bundle.diagnostics).toMatchObject([
+      { file: 'heavy/SKILL.md', code: 'near_limit_size', severity: 'warning' },
+      { file: 'long/SKILL.md', code: 'near_limit_size' },
+      { file: 'many/SKILL.md', code: 'near_limit_files' },
+      { file: 'wordy/SKILL.md', line: 3, code: 'near_limit_description' },
+    ]);
+    expect(hasRejected(bundle)).toBe(false);
+  });
+
+  it('in strict mode takes what the specification has and nothing more', async () => {
+    const dir = await makeFolder({
+      'alpha/SKILL.md': skill('alpha', 'license: MIT\n'),
+      'beta/SKILL.md': skill('beta', 'user-invocable: false\n'),
+    });
+    expect(namesOf(await bundleSkills(dir))).toEqual(['alpha', 'beta']);
+    const strict = await bundleSkills(dir, { mode: 'strict' });
+    expect(namesOf(strict)).toEqual(['alpha']);
+    expect(strict.diagnostics).toMatchObject([
+      { file: 'beta/SKILL.md', line: 4, code: 'field_not_specified', severity: 'error' },
+    ]);
+  });
+
+  it('is reported for a program with what came of each skill, errors first', async () => {
+    const dir = await makeFolder({
+      'alpha/SKILL.md': skill('alpha', 'argument-hint: [pr] [mode]\n'),
+      'beta/SKILL.md': skill('beta', 'user-invocable: perhaps\n'),
+      'compact/SKILL.md': skill('compact'),
+      'gamma/SKILL.md': skill('gamma'),
+      'gamma/a.bin': new Uint8Array(5),
+      'gamma/tests.yaml': '- {prompt: /gamma, not: [gamma]}\n',
+    });
+    const bundle = await bundleSkills(dir, { commands: ['compact'] });
+    const tests = runSkillTests(bundle, ['compact']);
+    const checked = { ...bundle, diagnostics: [...bundle.diagnostics, ...tests.failures] };
+    const report = describeBundle(checked, { mode: 'extended', tests });
+    expect(report.ok).toBe(false);
+    expect(
+      report.diagnostics.map(({ skill: name, line, effect, code }) => [name, line, effect, code]),
+    ).toEqual([
+      ['beta', 4, 'dropped', 'policy_invalid'],
+      ['gamma', 1, 'test', 'test_failed'],
+      ['alpha', 4, 'repaired', 'header_repaired'],
+      ['alpha', 4, 'noted', 'field_unknown'],
+      ['compact', 1, 'shadowed', 'shadowed_by_command'],
+    ]);
+    const [gamma] = report.skills.filter(({ name }) => name === 'gamma');
+    expect(gamma).toMatchObject({ files: 1, file_bytes: 5, user_invocable: true, model_invocable: true });
+    expect(gamma?.tokens).toBe(bundle.skills.find(({ name }) => name === 'gamma')?.tokens);
+    expect(report.tests).toEqual({ run: 1, failed: 1 });
   });
 });
 
@@ -215,33 +301,5 @@ describe('the skills that come with Perch', () => {
       'references/severity.md',
       'templates/review.md',
     ]);
-  });
-});
-
-const CORPUS = '../shared/corpus/skills';
-
-describe.skipIf(!existsSync(CORPUS))('skills by others', () => {
-  /** Longer than the 1024 characters of the specification. */
-  const TOO_LONG = ['claude-api'];
-
-  it('are bundled with the same body and the same files, byte for byte', async () => {
-    const bundle = await bundleSkills(CORPUS);
-    const folders = (await readdir(CORPUS)).filter((name) => !TOO_LONG.includes(name)).sort();
-    expect(namesOf(bundle)).toEqual(folders);
-    expect(bundle.diagnostics).toMatchObject(
-      TOO_LONG.map((name) => ({ file: `${name}/SKILL.md`, code: 'description_too_long', severity: 'error' })),
-    );
-    const view = await openBundle(bundle).view({ tenant: 't', session: null });
-    expect(view.entries).toEqual(bundle.skills);
-    for (const entry of view.entries) {
-      const source = await readFile(join(CORPUS, entry.name, 'SKILL.md'));
-      const body = Buffer.from(await view.body(entry));
-      expect(source.subarray(source.length - body.length).equals(body)).toBe(true);
-      expect(source.subarray(0, source.length - body.length).toString()).toMatch(/^---\n[\s\S]*\n---\n$/);
-      for (const resource of entry.resources) {
-        const bytes = await readFile(join(CORPUS, entry.name, resource.path));
-        expect(Buffer.from(await view.resource(resource)).equals(bytes)).toBe(true);
-      }
-    }
   });
 });

@@ -142,6 +142,23 @@ describe('a gesture', () => {
     expect(said.filter(({ kind }) => kind === 'skill-catalog')).toHaveLength(1);
   });
 
+  it('is no word of the person: an export tells it by its source (INV-38)', async () => {
+    const perch = await createPerch();
+    const { session } = await openSession(perch);
+    await perch.ask(session, '/alpha hi');
+    const log = await (await perch.request('GET', `/v1/sessions/${session}/export`)).text();
+    const exported = log
+      .split('\n')
+      .filter((line) => line.includes('"user/message"'))
+      .map((line) => userEvent.parse(JSON.parse(line)).message);
+    const said = exported
+      .filter(({ source }) => source.kind === 'user')
+      .map(({ content }) => content[0]?.text);
+    expect(said).toEqual(['/alpha hi']);
+    expect(exported.length).toBeGreaterThan(said.length);
+    expect(JSON.stringify(said)).not.toContain('BODY-A');
+  });
+
   it('names a digest that is the digest of the published skill', async () => {
     const perch = await createPerch();
     const { session } = await openSession(perch);
@@ -205,6 +222,34 @@ describe('the catalog', () => {
   });
 });
 
+describe('a release', () => {
+  it('is what menu, catalog, gesture and tool all have in the same step (CAT-09)', async () => {
+    const perch = await createPerch();
+    const { session } = await openSession(
+      perch,
+      { tool_calls: [{ id: 'c', name: 'skill', arguments: '{"name":"gamma"}' }] },
+      { text: 'ok' },
+    );
+    const before = await skillsKv.get(POINTER_KEY);
+    try {
+      await publishSkills({ gamma: 'BODY-G\n', beta: BODIES.beta });
+      await perch.ask(session, '/gamma and /alpha');
+      const said = await readSaid(perch, session);
+      expect(injectedOf(said)).toEqual(['gamma']);
+      const catalog = said.find(({ kind }) => kind === 'skill-catalog')?.text;
+      expect(catalog).toContain('- gamma: ');
+      expect(catalog).not.toContain('- alpha: ');
+      const [result] = await perch.events(session, 'tool/result');
+      expect(JSON.stringify(result?.content)).toContain('BODY-G');
+      const listed = z.object({ data: z.array(z.object({ name: z.string() })) });
+      const menu = listed.parse(await (await perch.request('GET', '/v1/skills')).json());
+      expect(menu.data.map(({ name }) => name)).toEqual(['beta', 'gamma']);
+    } finally {
+      await skillsKv.put(POINTER_KEY, before ?? '');
+    }
+  });
+});
+
 describe('a bundle that cannot be read', () => {
   async function withPointer(value: string | null, check: () => Promise<void>): Promise<void> {
     const before = await skillsKv.get(POINTER_KEY);
@@ -217,27 +262,46 @@ describe('a bundle that cannot be read', () => {
     }
   }
 
-  it.each([
-    ['without a pointer', null, 'skill_bundle_missing'],
-    [
-      'that names an absent manifest',
-      JSON.stringify({ manifest: sha256Hex('none'), published_at: 0 }),
-      'skill_manifest_missing',
-    ],
-  ])('%s: the turn runs without skills, and the header says why', async (_, pointer, code) => {
-    await withPointer(pointer, async () => {
-      const perch = await createPerch();
-      const { session, model } = await openSession(perch);
-      expect((await perch.ask(session, '/alpha please')).reason).toEqual({ kind: 'completed' });
-      const [header] = await perch.events(session, 'request/header');
-      expect(header?.header).toMatchObject({ skills: { manifest: null, fault: { code } } });
-      expect(injectedOf(await readSaid(perch, session))).toEqual([]);
-      const [request] = await models.requests(model);
-      expect(request?.body).not.toContain('"name":"skill"');
-      expect(await (await perch.request('GET', '/v1/skills')).json()).toMatchObject({
-        data: [],
-        fault: { code },
-      });
+  /** One turn: without skills, and the header says why. */
+  async function expectFault(code: string): Promise<void> {
+    const perch = await createPerch();
+    const { session, model } = await openSession(perch);
+    expect((await perch.ask(session, '/alpha please')).reason).toEqual({ kind: 'completed' });
+    const [header] = await perch.events(session, 'request/header');
+    expect(header?.header).toMatchObject({ skills: { manifest: null, fault: { code } } });
+    expect(injectedOf(await readSaid(perch, session))).toEqual([]);
+    const [request] = await models.requests(model);
+    expect(request?.body).not.toContain('"name":"skill"');
+    expect(await (await perch.request('GET', '/v1/skills')).json()).toMatchObject({
+      data: [],
+      fault: { code },
+    });
+  }
+
+  it('without a pointer: the turn runs without skills, and the header says why', async () => {
+    await withPointer(null, () => expectFault('skill_bundle_missing'));
+  });
+
+  it('that names an absent manifest, and none was there before: the same', async () => {
+    await withPointer(null, async () => {
+      // Deleted and read so: nothing of the release before is kept.
+      await expectFault('skill_bundle_missing');
+      await skillsKv.put(POINTER_KEY, JSON.stringify({ manifest: sha256Hex('none'), published_at: 0 }));
+      await expectFault('skill_manifest_missing');
+    });
+  });
+
+  it('that names an absent manifest after a good one: the release before stays', async () => {
+    const perch = await createPerch();
+    const { session } = await openSession(perch);
+    await perch.ask(session, 'one');
+    await perch.request('GET', '/v1/skills');
+    await withPointer(JSON.stringify({ manifest: sha256Hex('none'), published_at: 0 }), async () => {
+      await perch.ask(session, '/alpha please');
+      expect(injectedOf(await readSaid(perch, session))).toEqual(['alpha']);
+      const listed = await (await perch.request('GET', '/v1/skills')).json();
+      expect(listed).toMatchObject({ manifest });
+      expect(listed).not.toHaveProperty('fault.code');
     });
   });
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Injection, LaneContext, LaneOutcome } from '../../durable/context/types.ts';
+import { runLanes } from '../../durable/context/index.ts';
+import type { Injection, LaneContext, LaneDefinition, LaneOutcome } from '../../durable/context/types.ts';
 import { PerchError } from '../../durable/errors.ts';
-import { listUserInvocable } from '../../durable/skills/index.ts';
+import { composeLayers, createLayer } from '../../durable/prompt/registry.ts';
+import { listUserInvocable, skillsPlugin } from '../../durable/skills/index.ts';
 import { catalogLane, createSkillLane, skillLane } from '../../durable/skills/lanes.ts';
 import { renderSkillContent } from '../../durable/skills/render.ts';
 import { skillTool } from '../../durable/skills/tool.ts';
@@ -19,15 +21,20 @@ async function inject(skills: Record<string, Sample>, ...texts: string[]): Promi
   return entered(await skillLane.run(context));
 }
 
-const textOf = ({ content }: Injection): string =>
+const textOf = ({ content }: Pick<Injection, 'content'>): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 const namesOf = (found: Injection[]): string[] =>
   found.map(({ source }) => (source.kind === 'skill-invocation' ? source.name : source.kind));
 
 async function load(view: SkillView, name: string): Promise<string> {
-  const context = { ...makeContext(view), call: 'call_1', now: () => 0 };
+  const context = {
+    ...makeContext(view),
+    call: 'call_1',
+    invokedSkills: () => new Set<string>(),
+    now: () => 0,
+  };
   const output = await skillTool.run({ name }, context);
-  return typeof output === 'string' ? output : JSON.stringify(output);
+  return typeof output === 'string' ? output : textOf(output);
 }
 
 async function refusal(view: SkillView, name: string) {
@@ -82,6 +89,28 @@ describe('a typed /name', () => {
     const context = makeContext(view, { claimed: [makeMessage('/compact /alpha')] });
     expect(namesOf(entered(await createSkillLane(['compact']).run(context)))).toEqual(['alpha']);
     expect(listUserInvocable(view, ['compact']).map(({ name }) => name)).toEqual(['alpha']);
+  });
+
+  it('INV-24: comes with what other lanes add for the same message, and last', async () => {
+    const references: LaneDefinition = {
+      lane: 'references',
+      name: 'zz-files',
+      run: ({ claimed }) => ({
+        kind: 'enter',
+        inject: claimed.map(() => ({
+          source: { kind: 'references', name: 'file.txt' },
+          content: [{ type: 'text', text: 'the file' }],
+        })),
+      }),
+    };
+    const context = makeContext(makeView({ alpha: {} }), { claimed: [makeMessage('/alpha plus @file.txt')] });
+    const plugins = [skillsPlugin, { name: 'files', lanes: [references] }];
+    for (const order of [plugins, plugins.toReversed()]) {
+      const { lanes } = composeLayers([createLayer(order)]);
+      const outcome = await runLanes(lanes, context, () => makeMessage('').id);
+      const kinds = outcome.kind === 'enter' ? outcome.messages.map(({ source }) => source.kind) : [];
+      expect(kinds).toEqual(['user', 'references', 'skill-catalog', 'skill-invocation']);
+    }
   });
 
   it('fails loudly where the body cannot be read', async () => {
@@ -156,6 +185,13 @@ describe('the skill tool', () => {
       expect(error.detail).not.toContain('secret');
     },
   );
+
+  it('INV-39: loads a skill that is called batch, or like anything else', async () => {
+    const view = makeView({ batch: { body: 'BODY-B' }, skill: {}, constructor: {} });
+    expect(await load(view, 'batch')).toContain('BODY-B');
+    expect(await load(view, 'skill')).toContain('BODY of skill');
+    expect(await load(view, 'constructor')).toContain('BODY of constructor');
+  });
 
   it('loads a skill that people may not invoke', async () => {
     expect(await load(makeView({ auto: { userInvocable: false } }), 'auto')).toContain('BODY of auto');

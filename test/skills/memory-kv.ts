@@ -1,4 +1,6 @@
 /** A KV namespace in memory that tells its reads and can be made to fail or to wait. */
+
+import type { SkillKv } from '../../durable/skills/kv.ts';
 import {
   buildManifest,
   bundlePointer,
@@ -6,7 +8,6 @@ import {
   manifestKey,
   POINTER_KEY,
 } from '../../durable/skills/manifest.ts';
-import type { SkillKv } from '../../durable/skills/source.ts';
 import type { SkillEntry } from '../../durable/skills/types.ts';
 import { sha256Hex } from '../../durable/storage/digest.ts';
 
@@ -22,12 +23,16 @@ export class MemoryKv implements SkillKv {
     this.#values.set(key, typeof value === 'string' ? new TextEncoder().encode(value) : value);
   }
 
+  delete(key: string): void {
+    this.#values.delete(key);
+  }
+
   /** Publishes a release and gives its manifest's digest. */
-  publish(entries: SkillEntry[], bodies: string[] = []): string {
+  publish(entries: SkillEntry[], bodies: string[] = [], pointerKey = POINTER_KEY): string {
     for (const body of bodies) this.put(contentKey(sha256Hex(body)), body);
     const { digest, text } = buildManifest(entries);
     this.put(manifestKey(digest), text);
-    this.put(POINTER_KEY, JSON.stringify(bundlePointer.parse({ manifest: digest, published_at: 1 })));
+    this.put(pointerKey, JSON.stringify(bundlePointer.parse({ manifest: digest, published_at: 1 })));
     return digest;
   }
 

@@ -99,11 +99,57 @@ describe('a header that follows the format', () => {
     (body) => expect(accept(file(BASE, body)).body).toBe(body),
   );
 
-  it('counts a description in code points, up to 1024', () => {
-    expect(accept(file(`name: alpha\ndescription: ${'🙂'.repeat(1024)}`)).description).toHaveLength(2048);
-    expect(reject(file(`name: alpha\ndescription: ${'x'.repeat(1025)}`)).codes).toEqual([
-      'description_too_long',
-    ]);
+  it('counts a description in code points: to 1024 as specified, to 2048 with a warning, and no further', () => {
+    const described = (length: number, character = 'x') =>
+      file(`name: alpha\ndescription: ${character.repeat(length)}`);
+    expect(accept(described(819)).codes).toEqual([]);
+    expect(accept(described(820)).codes).toEqual(['near_limit_description']);
+    expect(accept(described(1024, '🙂'))).toMatchObject({
+      description: '🙂'.repeat(1024),
+      codes: ['near_limit_description'],
+    });
+    const long = accept(described(1025));
+    expect(long.description).toHaveLength(1025);
+    expect(long.warnings).toMatchObject([{ code: 'description_over_specification', line: 3 }]);
+    expect(accept(described(2048, '🙂')).codes).toEqual(['description_over_specification']);
+    expect(reject(described(2049)).codes).toEqual(['description_too_long']);
+  });
+});
+
+describe('the strict mode', () => {
+  const strictly = (text: string) =>
+    parseSkill(text, { file: 'alpha/SKILL.md', folder: 'alpha', mode: 'strict' });
+
+  it('takes the fields of the specification', () => {
+    const all = `${BASE}\nlicense: MIT\ncompatibility: git\nallowed-tools: Read Grep\nmetadata:\n  version: 1.0`;
+    const parsed = strictly(file(all));
+    expect(parsed).toMatchObject({ kind: 'skill', warnings: [] });
+    expect(parsed.kind === 'skill' && parsed.skill).toEqual(
+      expect.objectContaining({ metadata: { version: '1.0' }, userInvocable: true, modelInvocable: true }),
+    );
+  });
+
+  it.each([
+    ['a policy of ours', `${BASE}\ndisable-model-invocation: true`, 'field_not_specified', 4],
+    ['the other policy', `${BASE}\nuser-invocable: true`, 'field_not_specified', 4],
+    ['another field', `${BASE}\nargument-hint: x`, 'field_unknown', 4],
+    ['a value to repair', 'name: alpha\ndescription: Use when: asked', 'yaml_invalid', 3],
+    ['a list for a text', `${BASE}\nallowed-tools: [Read]`, 'field_not_text', 4],
+    ['metadata that is nested', `${BASE}\nmetadata:\n  tags: [a]`, 'field_not_text', 5],
+    ['metadata that is a text', `${BASE}\nmetadata: a`, 'metadata_not_map', 4],
+    [
+      'a long description',
+      `name: alpha\ndescription: ${'x'.repeat(1025)}`,
+      'description_over_specification',
+      3,
+    ],
+    ['a long compatibility', `${BASE}\ncompatibility: ${'x'.repeat(501)}`, 'compatibility_too_long', 4],
+    ['a tag', 'name: alpha\ndescription: !!int 5', 'yaml_tag', 3],
+  ])('rejects %s, which the extended mode takes', (_, header, code, line) => {
+    expect(parse(file(header)).kind).toBe('skill');
+    const parsed = strictly(file(header));
+    const errors = parsed.kind === 'rejected' ? parsed.diagnostics : [];
+    expect(errors.find(({ severity }) => severity === 'error')).toMatchObject({ code, line });
   });
 });
 

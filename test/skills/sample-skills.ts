@@ -34,6 +34,7 @@ export function makeView(skills: Record<string, Sample>, change: Partial<SkillVi
     manifest: 'm'.repeat(64),
     entries,
     find: (name) => entries.find((entry) => entry.name === name),
+    layerOf: () => 'deployment',
     body: (entry) => Promise.resolve(skills[entry.name]?.body ?? `BODY of ${entry.name}\n`),
     resource: () => Promise.reject(new Error('no resources here')),
     ...change,

@@ -25,3 +25,9 @@ export function createRandom(seed: number): Random {
     },
   };
 }
+
+/** Another seed each run, so that every run looks somewhere new; `SEED=…` repeats one. */
+export function chooseSeed(): number {
+  const given = process.env['SEED'];
+  return given === undefined ? Date.now() % 2 ** 32 : Number(given);
+}

@@ -1,7 +1,7 @@
 /** The worker as it is, over the tests' deployment and with faults that tests control. */
 import { resolveDeployment } from '../../durable/composition.ts';
 import { Directory as RealDirectory } from '../../durable/directory.ts';
-import type { SessionListing } from '../../durable/rpc.ts';
+import type { SessionListing, SkillUse } from '../../durable/rpc.ts';
 import { defineSession } from '../../durable/session.ts';
 import { createApp } from '../../worker/app.ts';
 import { testDeployment } from './deployment.ts';
@@ -12,6 +12,11 @@ export class Directory extends RealDirectory {
   override async add(listing: SessionListing): Promise<void> {
     await testFaults.hit('directory.add');
     await super.add(listing);
+  }
+
+  override async recordUses(session: string, uses: readonly SkillUse[]): Promise<void> {
+    await testFaults.hit('directory.recordUses');
+    await super.recordUses(session, uses);
   }
 }
 

@@ -54,7 +54,7 @@ describe('the directory', () => {
     const directory = fresh();
     await directory.add(listing('a', 1));
     await runInDurableObject(directory, (_, { storage }) => {
-      expect(storage.sql.exec('SELECT version FROM schema').toArray()).toEqual([{ version: 1 }]);
+      expect(storage.sql.exec('SELECT version FROM schema').toArray()).toEqual([{ version: 2 }]);
     });
     expect((await directory.list({ limit: 1, after: null })).data).toEqual([listing('a', 1)]);
   });

@@ -9,7 +9,13 @@ import { z } from 'zod';
 import { sha256Hex } from '../../durable/storage/digest.ts';
 import { encodeBase64Url } from './base64-url.ts';
 
-export const SCOPES = ['sessions:read', 'sessions:write', 'prompt:read', 'skills:read'] as const;
+export const SCOPES = [
+  'sessions:read',
+  'sessions:write',
+  'prompt:read',
+  'skills:read',
+  'skills:write',
+] as const;
 export const scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof scope>;
 

@@ -51,9 +51,26 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, input: unkno
   throw invalidRequest(`${where}${first?.message ?? 'not valid'}`, { errors });
 }
 
+/** A multipart form, bounded as JSON is. Throws `body_too_large` and `invalid_request`. */
+export async function readForm(request: Request, limitBytes: number): Promise<FormData> {
+  const bytes = await readBounded(request, limitBytes);
+  const type = request.headers.get('content-type') ?? '';
+  try {
+    return await new Response(bytes, { headers: { 'content-type': type } }).formData();
+  } catch {
+    // The parser's message may quote the body.
+    throw invalidRequest('The body does not parse as multipart/form-data.');
+  }
+}
+
+/** The content type in lower case, without its parameters. */
+export function readMediaType(request: Request): string {
+  return (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
 function parseJson(request: Request, bytes: Uint8Array): unknown {
-  const type = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type !== 'application/json') throw unsupportedMediaType('Send `Content-Type: application/json`.');
+  if (readMediaType(request) !== 'application/json')
+    throw unsupportedMediaType('Send `Content-Type: application/json`.');
   const text = decodeUtf8(bytes);
   if (exceedsJsonDepth(text, MAX_JSON_DEPTH)) {
     throw jsonTooDeep(`The body nests deeper than ${MAX_JSON_DEPTH} levels.`, { limit: MAX_JSON_DEPTH });

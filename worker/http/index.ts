@@ -1,5 +1,12 @@
 export { prefersEventStream } from './accept.ts';
-export { MESSAGE_BODY_BYTES, parseWith, readJson, SMALL_BODY_BYTES } from './body.ts';
+export {
+  MESSAGE_BODY_BYTES,
+  parseWith,
+  readForm,
+  readJson,
+  readMediaType,
+  SMALL_BODY_BYTES,
+} from './body.ts';
 export { answerCors, authorize, configure, identifyRequest, logRequest } from './middleware.ts';
 export { createSessionNotFound, reachObject, readOutcome } from './outcome.ts';
 export { parseWait } from './prefer.ts';

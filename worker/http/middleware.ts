@@ -73,7 +73,7 @@ export const answerCors: Middleware = async function answerCors(c, next) {
 const allowOrigin = cors({
   // Only an origin on the deployment's list gets here.
   origin: (origin) => origin,
-  allowMethods: ['GET', 'POST', 'DELETE'],
+  allowMethods: ['GET', 'POST', 'PUT', 'DELETE'],
   allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'Prefer'],
   exposeHeaders: ['Location', 'Preference-Applied', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
   maxAge: PREFLIGHT_SECONDS,

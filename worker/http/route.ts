@@ -34,8 +34,8 @@ export interface RouteHeader {
 }
 
 export interface Route {
-  method: 'GET' | 'POST' | 'DELETE';
-  /** A pattern of Hono's; `:id` is a session's id. */
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** A pattern of Hono's; `:id` is a session's id, `:name` a skill's name. */
   path: string;
   /** What the caller's key needs; null is open to anyone. */
   scope: Scope | null;
@@ -46,6 +46,8 @@ export interface Route {
   query?: z.ZodObject;
   headers?: readonly RouteHeader[];
   body?: NamedSchema;
+  /** The body may also be a form with a part for each file. */
+  takesFiles?: boolean;
   responses: readonly RouteResponse[];
   handle: (c: AppContext) => Response | Promise<Response>;
 }

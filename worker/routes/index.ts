@@ -7,6 +7,7 @@ import { describeRoutes } from './openapi.ts';
 import { promptRoutes } from './prompt.ts';
 import { sessionRoutes } from './sessions.ts';
 import { skillRoutes } from './skills.ts';
+import { tenantSkillRoutes } from './tenant-skills.ts';
 
 /** Every route of the service, and the one that describes them. */
 export function listRoutes(deployment: Deployment): Route[] {
@@ -16,6 +17,7 @@ export function listRoutes(deployment: Deployment): Route[] {
     ...eventRoutes(),
     ...promptRoutes(deployment),
     ...skillRoutes(),
+    ...tenantSkillRoutes(),
     ...healthRoutes(),
   ];
   return [...routes, describeRoutes(routes)];

@@ -9,7 +9,7 @@ const MAX_BLOCKS = 100;
 
 /** RFC 6838 names, without parameters. */
 const mediaType = (pattern: RegExp) => z.string().max(127).regex(pattern, 'is no media type for this block');
-const base64 = z
+export const base64 = z
   .string()
   .min(1)
   .refine((data) => data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data), 'is no base64')

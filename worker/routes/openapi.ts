@@ -10,6 +10,10 @@ import { SESSION_ID } from './objects.ts';
 type Json = z.core.JSONSchema.BaseSchema;
 
 const PATH = '/openapi.json';
+/** Of the parts of paths; a session's id where nothing else is said. */
+const PATTERNS: Record<string, RegExp> = { name: /^[a-z0-9]+(-[a-z0-9]+)*$/ };
+/** A form with a part for each file. */
+const FILES = { type: 'object', additionalProperties: { type: 'string', format: 'binary' } };
 
 /** The route of the document over these routes and itself. */
 export function describeRoutes(routes: readonly Route[]): Route {
@@ -58,7 +62,7 @@ export function buildDocument(routes: readonly Route[]): object {
 }
 
 function describeOperation(route: Route, components: Map<string, Json>): object {
-  const { operation, summary, description, scope, body } = route;
+  const { operation, summary, description, scope, body, takesFiles } = route;
   const responses = route.responses.map(({ status, description: text, content = {} }) => {
     const media = Object.entries(content).map(([type, schema]) => [
       type,
@@ -74,7 +78,12 @@ function describeOperation(route: Route, components: Map<string, Json>): object 
     ...(scope === null ? { security: [] } : { 'x-scope': scope }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
-      requestBody: { content: { 'application/json': { schema: addSchema(components, body, 'input') } } },
+      requestBody: {
+        content: {
+          'application/json': { schema: addSchema(components, body, 'input') },
+          ...(takesFiles === true && { 'multipart/form-data': { schema: FILES } }),
+        },
+      },
     }),
     responses: { ...Object.fromEntries(responses), default: { $ref: '#/components/responses/Problem' } },
   };
@@ -85,7 +94,7 @@ function describeParameters({ path, query, headers = [] }: Route): object[] {
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string', pattern: SESSION_ID.source },
+    schema: { type: 'string', pattern: (PATTERNS[name ?? ''] ?? SESSION_ID).source },
   }));
   const inHeader = headers.map((header) => ({ ...header, in: 'header', schema: { type: 'string' } }));
   return [...inPath, ...(query === undefined ? [] : describeQuery(query)), ...inHeader];
