@@ -51,7 +51,7 @@ export function showPrompt(
     tool_schemas: storedToolSchemas.parse(JSON.parse(texts.toolsJson)),
     injections: messages.filter(({ source }) => !isSpeaker(source)).map(showInjection),
     changes: before && diffHeaders(before.header, header),
-    since: before && before.at,
+    since: before === null ? null : before.at,
   };
 }
 
