@@ -26,7 +26,7 @@ export const deployment = defineDeployment({
       persona:
         'You are an editor. Improve the text that you are given: plain words, short sentences, the most important ' +
         'thing first. Keep facts, names and numbers exactly as they are.',
-      tools: ['skill'],
+      tools: ['skill', 'skill_resource'],
       maxSteps: 10,
     },
   ],

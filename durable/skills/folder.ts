@@ -8,7 +8,7 @@ import type { Diagnostic } from './diagnostics.ts';
 import { HOST_COMMANDS } from './invocable.ts';
 import { checkFolderLimits, ENTRY_FILE, TESTS_FILE } from './limits.ts';
 import { buildEntry, isResourcePath } from './manifest.ts';
-import { parseSkill } from './parse.ts';
+import { type ParseMode, parseSkill } from './parse.ts';
 import type { SkillEntry } from './types.ts';
 
 /** UTF-16 units. The model is told every path. */
@@ -30,12 +30,23 @@ export type BuiltSkill =
     }
   | { kind: 'rejected'; diagnostics: Diagnostic[] };
 
+export interface BuildOptions {
+  /** `extended` where absent. */
+  mode?: ParseMode;
+  /** The host's commands; a skill of such a name is shadowed. */
+  commands?: readonly string[];
+}
+
 /** `folder` is the skill's folder, which its name must equal; diagnostics name files below it. Does not throw. */
-export function buildSkillFolder(folder: string, files: readonly FolderFile[]): BuiltSkill {
+export function buildSkillFolder(
+  folder: string,
+  files: readonly FolderFile[],
+  { mode = 'extended', commands = HOST_COMMANDS }: BuildOptions = {},
+): BuiltSkill {
   const faults: Diagnostic[] = [];
   const kept = keepFiles(folder, files, faults);
   const source = kept.find(({ path }) => path === ENTRY_FILE);
-  if (source === undefined) addFault(faults, folder, ...describeMissing(kept));
+  if (source === undefined) faults.push(describeMissing(folder, kept));
   for (const { kind, code, message } of checkFolderLimits(kept.map(measureFile))) {
     const severity = kind === 'over' ? 'error' : 'warning';
     faults.push({ file: `${folder}/${ENTRY_FILE}`, line: 1, severity, code, message });
@@ -47,7 +58,7 @@ export function buildSkillFolder(folder: string, files: readonly FolderFile[]): 
 
   // The BOM stays: the parser knows it in front of the header, and elsewhere it is part of the body.
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(source.bytes);
-  const parsed = parseSkill(text, { file: `${folder}/${ENTRY_FILE}`, folder });
+  const parsed = parseSkill(text, { file: `${folder}/${ENTRY_FILE}`, folder, mode });
   if (parsed.kind === 'rejected') {
     return { kind: 'rejected', diagnostics: [...faults, ...parsed.diagnostics] };
   }
@@ -61,7 +72,12 @@ export function buildSkillFolder(folder: string, files: readonly FolderFile[]): 
     });
   const entry = buildEntry(parsed.skill, parsed.body, resources);
   contents.set(entry.body, new TextEncoder().encode(parsed.body));
-  return { kind: 'skill', entry, contents, warnings: [...faults, ...parsed.warnings, ...checkReach(entry)] };
+  return {
+    kind: 'skill',
+    entry,
+    contents,
+    warnings: [...faults, ...parsed.warnings, ...checkReach(entry, commands)],
+  };
 }
 
 /** The files that belong to a skill; what is wrong with a path goes into `faults`. */
@@ -101,23 +117,33 @@ function listFolders(path: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
-function describeMissing(files: readonly FolderFile[]): [code: string, message: string] {
+function describeMissing(folder: string, files: readonly FolderFile[]): Diagnostic {
   const other = files.find(({ path }) => path.toLowerCase() === ENTRY_FILE.toLowerCase());
+  const severity = 'error' as const;
   return other === undefined
-    ? ['no_skill_file', `The folder has no ${ENTRY_FILE}.`]
-    : ['wrong_case', `Name it ${ENTRY_FILE}, in this case, and not ${other.path}.`];
+    ? { file: folder, line: 1, severity, code: 'no_skill_file', message: `The folder has no ${ENTRY_FILE}.` }
+    : {
+        file: `${folder}/${other.path}`,
+        line: 1,
+        severity,
+        code: 'wrong_case',
+        message: `Name it ${ENTRY_FILE}, in this case.`,
+      };
 }
 
 function measureFile({ path, bytes }: FolderFile): { path: string; bytes: number } {
   return { path, bytes: bytes.byteLength };
 }
 
-function checkReach({ name, userInvocable, modelInvocable }: SkillEntry): Diagnostic[] {
+function checkReach(
+  { name, userInvocable, modelInvocable }: SkillEntry,
+  commands: readonly string[],
+): Diagnostic[] {
   const found: Diagnostic[] = [];
   const warn = (code: string, message: string): void => {
     found.push({ file: `${name}/${ENTRY_FILE}`, line: 1, severity: 'warning', code, message });
   };
-  if (HOST_COMMANDS.includes(name)) {
+  if (commands.includes(name)) {
     warn('shadowed_by_command', `The command /${name} of the host has this name: typing it never gets here.`);
   }
   if (!userInvocable && !modelInvocable)

@@ -13,7 +13,7 @@ export const CORE: readonly string[] = [
   'durable/prompt/{assemble,builtin,registry,render,tokens}.ts',
   'durable/context/{lanes,types}.ts',
   // Skills: the format, the gesture, and every text that a model reads of them.
-  'durable/skills/{canonical,catalog,diagnostics,gesture,invocable,limits,manifest,parse,render}.ts',
+  'durable/skills/{folder,canonical,catalog,diagnostics,gesture,invocable,limits,manifest,parse,render}.ts',
   'durable/skills/header-*.ts',
   // The log's words, and what is derived from a log.
   'durable/transcript/{events,repair,turn-state}.ts',

@@ -113,7 +113,7 @@ describe('a folder that is no skill', () => {
   const many = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`f${i}`, '']));
   it.each([
     ['without SKILL.md', { 'README.md': 'x' }, 'no_skill_file', 'bad'],
-    ['with SKILL.md in another case', { 'skill.md': good }, 'wrong_case', 'bad'],
+    ['with SKILL.md in another case', { 'skill.md': good }, 'wrong_case', 'bad/skill.md'],
     ['with a path out of it', { 'SKILL.md': good, '../x': '' }, 'path_invalid', 'bad'],
     ['with a path that goes back inside', { 'SKILL.md': good, 'a/../b': '' }, 'path_invalid', 'bad'],
     ['with an absolute path', { 'SKILL.md': good, '/etc/passwd': '' }, 'path_invalid', 'bad'],
