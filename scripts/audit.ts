@@ -16,7 +16,14 @@ if (file === undefined) {
   console.error('usage: npm run audit -- EXPORT [--json]');
   process.exit(2);
 }
-const report = auditSession(parseExport(await readFile(file, 'utf8')));
+let report: AuditReport;
+try {
+  report = auditSession(parseExport(await readFile(file, 'utf8')));
+} catch (error) {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error));
+  console.error(`${file}: ${message}${cause instanceof Error ? ` (${cause.message})` : ''}`);
+  process.exit(2);
+}
 console.log(values.json ? JSON.stringify(summarise(report), null, 2) : describeReport(report));
 process.exitCode = report.findings.length > 0 ? 1 : 0;
 

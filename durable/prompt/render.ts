@@ -50,34 +50,47 @@ function renderSection(
   }
 }
 
+/** The value of one reference. Own properties only: `constructor` is no variable of ours. */
 function resolve(
   section: ResolvedSection,
   name: string,
   variables: Assembly['variables'],
   used: Set<string>,
 ): string {
-  // Own properties only: `constructor` is no variable of ours.
-  const known = Object.keys(variables).sort();
-  const facts = { section: section.name, owner: section.owner, known };
-  const shown = `{{${name.length > QUOTED_CHARS ? `${name.slice(0, QUOTED_CHARS)}…` : name}}}`;
-  const where = `The section ${section.name} (${section.owner})`;
-  const hint = `Known variables: ${known.join(', ') || 'none'}. A section with literal braces is marked verbatim.`;
+  if (NAME.test(name) && Object.hasOwn(variables, name)) {
+    const value = variables[name];
+    if (value === undefined)
+      throw refuse(promptVariableWithoutValue, section, name, variables, 'has no value here');
+    used.add(name);
+    return value;
+  }
   if (name.includes('{')) {
-    throw promptUnbalancedReference(`${where} holds an unbalanced {{ before ${shown}. ${hint}`, facts);
+    throw refuse(promptUnbalancedReference, section, name, variables, 'follows a {{ that is not balanced');
   }
   if (!NAME.test(name)) {
-    throw promptMalformedReference(
-      `${where} holds ${shown}, which is no reference: {{name}} in [a-z][a-z0-9_]*. ${hint}`,
-      facts,
+    throw refuse(
+      promptMalformedReference,
+      section,
+      name,
+      variables,
+      'is no reference: {{name}} in [a-z][a-z0-9_]*',
     );
   }
-  if (!Object.hasOwn(variables, name)) {
-    throw promptUnknownVariable(`${where} refers to ${shown}, which nobody provides. ${hint}`, facts);
-  }
-  const value = variables[name];
-  if (value === undefined) {
-    throw promptVariableWithoutValue(`${where} refers to ${shown}, which has no value here. ${hint}`, facts);
-  }
-  used.add(name);
-  return value;
+  throw refuse(promptUnknownVariable, section, name, variables, 'is a variable that nobody provides');
+}
+
+function refuse(
+  error: typeof promptUnknownVariable,
+  section: ResolvedSection,
+  name: string,
+  variables: Assembly['variables'],
+  why: string,
+) {
+  const known = Object.keys(variables).sort();
+  const shown = `{{${name.length > QUOTED_CHARS ? `${name.slice(0, QUOTED_CHARS)}…` : name}}}`;
+  return error(
+    `In the section ${section.name} (${section.owner}), ${shown} ${why}. Known variables: ${known.join(', ') || 'none'}. ` +
+      'A section with literal braces is marked verbatim.',
+    { section: section.name, owner: section.owner, known },
+  );
 }
