@@ -5,13 +5,12 @@
  */
 import { z } from 'zod';
 import { createDeltaPacer } from './delta-pacer.ts';
+import { createAdmissions } from './inbox/index.ts';
 import type { Frame } from './rpc.ts';
 import type { Committed, DeltaFrame, Log, StreamBuffer } from './transcript/index.ts';
 
 /** Events read at once for a backlog: bounds the memory of one catch-up. */
 const BACKLOG_PAGE = 500;
-/** How far back the admission of a message is looked for when a stream is opened for it. */
-const ADMISSION_WINDOW = 2_000;
 
 export interface Subscribers {
   /** Answers an upgrade. Query: `after=<seq>`, or `message=<id>`. */
@@ -25,8 +24,7 @@ export interface Subscribers {
 
 export function createSubscribers(ctx: DurableObjectState, log: Log, stream: StreamBuffer): Subscribers {
   const sockets = new Set(ctx.getWebSockets());
-  /** A reply stream follows the message that was just admitted: no need to look for it in the log. */
-  let newest: { message: string; seq: number } | null = null;
+  const admissions = createAdmissions(log, Date.now);
 
   const send = (socket: WebSocket, text: string): void => {
     try {
@@ -40,7 +38,7 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
     for (const socket of sockets) send(socket, text);
   };
   const sendBacklog = (socket: WebSocket, after: number): void => {
-    for (let at: number | null = after; at !== null; ) {
+    for (let at: number | null = after < log.lastSeq() ? after : null; at !== null; ) {
       const { events, next } = log.page({ after: at, limit: BACKLOG_PAGE, types: null });
       for (const json of events) send(socket, toEventFrame(placed.parse(JSON.parse(json)), json));
       at = next;
@@ -56,12 +54,10 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       pacer.flush(); // the newcomer gets the whole text so far, and nothing of it again
       const query = new URL(request.url).searchParams;
       const message = query.get('message');
+      const admitted = message === null ? null : admissions.find(message);
+      const end = log.lastSeq();
       const after =
-        message === null
-          ? Number(query.get('after') ?? '0')
-          : newest?.message === message
-            ? newest.seq - 1
-            : findAdmission(log, message);
+        admitted !== null ? admitted - 1 : message !== null ? end : Number(query.get('after') ?? '0');
       const { 0: client, 1: server } = new WebSocketPair();
       ctx.acceptWebSocket(server);
       sockets.add(server);
@@ -72,7 +68,7 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       if (sockets.size > 0) pacer.push(frame);
     },
     publishCommitted(committed) {
-      for (const { event } of committed) if (event.type === 'inbox/admitted') newest = event;
+      admissions.note(committed);
       if (sockets.size === 0) return;
       pacer.flush();
       for (const { event, json } of committed) {
@@ -87,15 +83,6 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       sockets.clear();
     },
   };
-}
-
-/** Where reading must begin to miss nothing of a message's answer: before its admission, else at the log's end. */
-function findAdmission(log: Log, message: string): number {
-  const first = Math.max(1, log.lastSeq() - ADMISSION_WINDOW);
-  const admitted = log
-    .read(first, log.lastSeq(), ['inbox/admitted'])
-    .find((event) => event.type === 'inbox/admitted' && event.message === message);
-  return admitted ? admitted.seq - 1 : log.lastSeq();
 }
 
 const placed = z.object({ seq: z.number(), type: z.string(), turn: z.number().optional() });

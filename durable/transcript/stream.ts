@@ -110,7 +110,7 @@ export function createStreamBuffer(sql: SqlPort, now: () => number): StreamBuffe
           text: pieces.join(''),
         }));
       }
-      return readRows(sql);
+      return rowsKept ? readRows(sql) : [];
     },
     clear,
   };

@@ -115,10 +115,10 @@ async function admitAndFollow(
     const kept = await admit(c, session, message);
     return { kept, feed: await openFeed(session, { after: kept.seq }) };
   }
-  // The admission goes first: the object is on its way to the model while it takes the socket.
-  const [admitted, opened] = await Promise.allSettled([
-    admit(c, session, message),
+  // The socket goes first: the object has nothing to repeat to it then.
+  const [opened, admitted] = await Promise.allSettled([
     openFeed(session, { message: message.id }),
+    admit(c, session, message),
   ]);
   if (admitted.status === 'rejected') {
     if (opened.status === 'fulfilled') opened.value.close();
