@@ -84,6 +84,7 @@ function createLink(session: Session, start: FeedStart): Link {
   const end = (reason: ErrorData | null): void => {
     ended ??= { reason };
     leave();
+    pending.end();
   };
   const connect = async (): Promise<void> => {
     const opened = Date.now();

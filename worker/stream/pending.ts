@@ -10,15 +10,30 @@ export interface Pending {
   isFull: () => boolean;
   /** All of it, in order. */
   take: () => Frame[];
-  /** Until something is put, `wake` is called or `waitMs` are over. */
+  /** Until something is put, `wake` is called, or `waitMs` are over at the latest. */
   wait: (waitMs: number) => Promise<void>;
   wake: () => void;
+  /** Lets go of the timer: nobody waits any more. */
+  end: () => void;
 }
 
 export function createPending(): Pending {
   let frames: Frame[] = [];
   let total = 0;
   let wake = (): void => {};
+  /** Kept from one wait to the next: a stream waits for every frame, and a timer for each would cost more than it. */
+  let timer: { id: ReturnType<typeof setTimeout>; due: number } | null = null;
+
+  const arm = (waitMs: number): void => {
+    const due = Date.now() + waitMs;
+    if (timer !== null && timer.due <= due) return;
+    if (timer !== null) clearTimeout(timer.id);
+    const id = setTimeout(() => {
+      timer = null;
+      wake();
+    }, waitMs);
+    timer = { id, due };
+  };
   return {
     put(frame, units) {
       frames.push(frame);
@@ -34,12 +49,13 @@ export function createPending(): Pending {
     },
     wait: (waitMs) =>
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, waitMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+        wake = resolve;
+        arm(waitMs);
       }),
     wake: () => wake(),
+    end() {
+      if (timer !== null) clearTimeout(timer.id);
+      timer = null;
+    },
   };
 }
