@@ -11,6 +11,9 @@ import type { Committed, DeltaFrame, Log, StreamBuffer } from './transcript/inde
 
 /** Events read at once for a backlog: bounds the memory of one catch-up. */
 const BACKLOG_PAGE = 500;
+/** Events kept: the first step of a turn with its injections, and more. */
+const RECENT_EVENTS = 32;
+const RECENT_CHARS = 32_768;
 
 export interface Subscribers {
   /** Answers an upgrade. Query: `after=<seq>`, or `message=<id>`. */
@@ -25,6 +28,8 @@ export interface Subscribers {
 export function createSubscribers(ctx: DurableObjectState, log: Log, stream: StreamBuffer): Subscribers {
   const sockets = new Set(ctx.getWebSockets());
   const admissions = createAdmissions(log, Date.now);
+  /** The newest events: a reply stream is opened right after its admission, and wants these. */
+  let recent: Committed[] = [];
 
   const send = (socket: WebSocket, text: string): void => {
     try {
@@ -38,7 +43,12 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
     for (const socket of sockets) send(socket, text);
   };
   const sendBacklog = (socket: WebSocket, after: number): void => {
-    for (let at: number | null = after < log.lastSeq() ? after : null; at !== null; ) {
+    const first = recent[0];
+    const isRecent = first !== undefined && after >= first.event.seq - 1;
+    if (isRecent) {
+      for (const entry of recent) if (entry.event.seq > after) send(socket, toFrame(entry));
+    }
+    for (let at: number | null = isRecent || after >= log.lastSeq() ? null : after; at !== null; ) {
       const { events, next } = log.page({ after: at, limit: BACKLOG_PAGE, types: null });
       for (const json of events) send(socket, toEventFrame(placed.parse(JSON.parse(json)), json));
       at = next;
@@ -69,13 +79,10 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
     },
     publishCommitted(committed) {
       admissions.note(committed);
+      recent = keepRecent(recent, committed);
       if (sockets.size === 0) return;
       pacer.flush();
-      for (const { event, json } of committed) {
-        broadcast(
-          toEventFrame({ seq: event.seq, type: event.type, turn: 'turn' in event ? event.turn : null }, json),
-        );
-      }
+      for (const entry of committed) broadcast(toFrame(entry));
     },
     forget: (socket) => sockets.delete(socket),
     closeAll(code, reason) {
@@ -83,6 +90,18 @@ export function createSubscribers(ctx: DurableObjectState, log: Log, stream: Str
       sockets.clear();
     },
   };
+}
+
+/** Without a gap, so a long event ends what is kept: it is read from the log when it is wanted. */
+function keepRecent(recent: readonly Committed[], coming: readonly Committed[]): Committed[] {
+  const all = [...recent, ...coming];
+  const long = all.findLastIndex(({ json }) => json.length > RECENT_CHARS);
+  return all.slice(Math.max(long + 1, all.length - RECENT_EVENTS));
+}
+
+function toFrame({ event, json }: Committed): string {
+  const { seq, type } = event;
+  return toEventFrame({ seq, type, turn: 'turn' in event ? event.turn : null }, json);
 }
 
 const placed = z.object({ seq: z.number(), type: z.string(), turn: z.number().optional() });

@@ -103,32 +103,17 @@ function admit(c: AppContext, session: SessionRpc, message: AdmitMessage): Promi
 }
 
 /**
- * A new message's stream is opened while it is admitted, which saves a round trip: the object takes its id either way.
- * A message that may have come before is admitted first, for its receipt says where in the log its answer begins.
+ * The message first: the object is on its way to the model while the stream is opened, and the stream begins with what
+ * was logged meanwhile. A message that may have come before is followed from where its receipt says that it stands.
  */
 async function admitAndFollow(
   c: AppContext,
   session: SessionRpc,
   message: AdmitMessage,
 ): Promise<{ kept: Receipt; feed: Feed }> {
-  if (message.idempotency !== null) {
-    const kept = await admit(c, session, message);
-    return { kept, feed: await openFeed(session, { after: kept.seq }) };
-  }
-  // The socket goes first: the object has nothing to repeat to it then.
-  const [opened, admitted] = await Promise.allSettled([
-    openFeed(session, { message: message.id }),
-    admit(c, session, message),
-  ]);
-  if (admitted.status === 'rejected') {
-    if (opened.status === 'fulfilled') opened.value.close();
-    throw admitted.reason;
-  }
-  const kept = admitted.value;
-  return {
-    kept,
-    feed: opened.status === 'fulfilled' ? opened.value : await openFeed(session, { after: kept.seq }),
-  };
+  const kept = await admit(c, session, message);
+  const start = message.idempotency === null ? { message: kept.message } : { after: kept.seq };
+  return { kept, feed: await openFeed(session, start) };
 }
 
 async function streamTurn(c: AppContext, session: SessionRpc, message: AdmitMessage): Promise<Response> {

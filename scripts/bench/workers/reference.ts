@@ -49,17 +49,20 @@ export class Reference extends DurableObject<ReferenceEnv> {
 
   override async fetch(request: Request): Promise<Response> {
     const { text, model }: { text: string; model: string } = await request.json();
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const writer = writable.getWriter();
     const encoder = new TextEncoder();
+    let client: ReadableStreamDefaultController<Uint8Array> | null = null;
+    const readable = new ReadableStream<Uint8Array>({
+      start(controller) {
+        client = controller;
+      },
+      cancel() {
+        client = null;
+      },
+    });
     const emit: Emit = (piece) => {
-      // A client that left fails the write, and is nobody's loss.
-      writer
-        .write(encoder.encode(`event: delta\ndata: ${JSON.stringify({ text: piece })}\n\n`))
-        .catch(() => undefined);
+      client?.enqueue(encoder.encode(`event: delta\ndata: ${JSON.stringify({ text: piece })}\n\n`));
     };
-    const turn = this.#runTurn(text, model, emit).finally(() => writer.close());
-    this.ctx.waitUntil(turn);
+    this.ctx.waitUntil(this.#runTurn(text, model, emit).finally(() => client?.close()));
     return new Response(readable, { headers: { 'content-type': 'text/event-stream' } });
   }
 
