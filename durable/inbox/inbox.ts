@@ -10,6 +10,9 @@ export type Queue = 'next-turn' | 'next-step';
 
 export interface InboxItem {
   position: number;
+  queue: Queue;
+  /** Starts a turn by itself. */
+  wakes: boolean;
   message: UserMessage;
 }
 
@@ -41,16 +44,21 @@ export function queueFor(delivery: Delivery): { queue: Queue; wakes: boolean } {
   }
 }
 
-type Row = { position: number; message: string };
+type Row = { position: number; queue: string; wakes: number; message: string };
 type Counts = { nextTurn: number; nextStep: number; waking: number };
 const stored = z.string().transform((text) => userMessage.parse(JSON.parse(text)));
 
 export function createInbox(sql: SqlPort, log: Pick<Log, 'observe'>): Inbox {
   const select = (where: string): InboxItem[] =>
     sql
-      .all<Row>(`SELECT position, message FROM inbox ${where}`)
-      .map((row) => ({ position: row.position, message: stored.parse(row.message) }));
-  // Counts spare the loop a query at each boundary; the two writers below make them be read again.
+      .all<Row>(`SELECT position, queue, wakes, message FROM inbox ${where}`)
+      .map(({ position, queue, wakes, message }) => ({
+        position,
+        queue: queue === 'next-step' ? 'next-step' : 'next-turn',
+        wakes: wakes === 1,
+        message: stored.parse(message),
+      }));
+  // Counts spare the loop a query at each boundary; the two writers below keep them.
   let known: Counts | null = null;
   log.observe(
     () => undefined,
@@ -72,19 +80,30 @@ export function createInbox(sql: SqlPort, log: Pick<Log, 'observe'>): Inbox {
       const { queue, wakes } = queueFor(delivery);
       const text = JSON.stringify(message);
       sql.run('INSERT INTO inbox (queue, wakes, message) VALUES (?, ?, ?)', queue, wakes ? 1 : 0, text);
-      known = null;
+      if (known) known = count(known, queue, wakes, 1);
     },
     peekForTurn: () =>
       select(`WHERE queue = 'next-step'
         OR position = (SELECT min(position) FROM inbox WHERE queue = 'next-turn') ORDER BY position`),
     peekForStep: () => (counts().nextStep > 0 ? select("WHERE queue = 'next-step' ORDER BY position") : []),
     remove(items) {
-      for (const item of items) sql.run('DELETE FROM inbox WHERE position = ?', item.position);
-      if (items.length > 0) known = null;
+      for (const { position, queue, wakes } of items) {
+        sql.run('DELETE FROM inbox WHERE position = ?', position);
+        if (known) known = count(known, queue, wakes, -1);
+      }
     },
     all: () => select('ORDER BY position'),
     count: () => counts().nextTurn + counts().nextStep,
     wakes: () => counts().waking > 0,
     hasNextStep: () => counts().nextStep > 0,
+  };
+}
+
+function count(counts: Counts, queue: Queue, wakes: boolean, by: 1 | -1): Counts {
+  const { nextTurn, nextStep, waking } = counts;
+  return {
+    nextTurn: nextTurn + (queue === 'next-turn' ? by : 0),
+    nextStep: nextStep + (queue === 'next-step' ? by : 0),
+    waking: waking + (wakes ? by : 0),
   };
 }

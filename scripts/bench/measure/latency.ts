@@ -17,16 +17,20 @@ type Ask = (text: string) => Promise<Answer>;
 export async function measureFirstText(stand: Stand, prompts: number): Promise<Figure[]> {
   const ours: number[] = [];
   const reference: number[] = [];
+  const asked = { ours: [] as number[], reference: [] as number[] };
   for (let i = 0; ours.length < prompts; i++) {
     const pair = await openPair(stand, `calls-0-ttfb${i}`);
     for (let n = 0; n < WARM_PROMPTS + PROMPTS_A_SESSION; n++) {
       const isWarm = n >= WARM_PROMPTS;
       // By turns in which goes first, so that what one leaves behind does not always meet the other.
       const order = n % 2 === 0 ? pair : [...pair].reverse();
-      for (const { name, ask } of order) {
+      for (const { name, model, ask } of order) {
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-        const taken = toFirstText(await ask(`How is service ${n} doing?`));
-        if (isWarm) (name === 'ours' ? ours : reference).push(taken);
+        const answer = await ask(`How is service ${n} doing?`);
+        const [record] = await stand.model.records(model);
+        if (!isWarm || !record) continue;
+        (name === 'ours' ? ours : reference).push(toFirstText(answer));
+        (name === 'ours' ? asked.ours : asked.reference).push(record.began - answer.sentAt);
       }
     }
   }
@@ -34,6 +38,9 @@ export async function measureFirstText(stand: Stand, prompts: number): Promise<F
     toRatio('ttfb_ratio', ours, reference),
     toFigure('ttfb_ms', 'ms', ours),
     toFigure('ttfb_reference_ms', 'ms', reference),
+    toRatio('request_ratio', asked.ours, asked.reference),
+    toFigure('request_ms', 'ms', asked.ours),
+    toFigure('request_reference_ms', 'ms', asked.reference),
   ];
 }
 
