@@ -58,8 +58,11 @@ function diffTools(before: RequestHeader, after: RequestHeader): HeaderChange[] 
   return changes.length > 0 ? changes : diffValue('tools', before.tools.digest, after.tools.digest);
 }
 
-function describeSkills({ skills }: RequestHeader): string | null {
-  return skills.fault ? `${skills.manifest ?? 'none'} (${skills.fault.code})` : skills.manifest;
+/** The release, the tenant's own over it, and why there is none where it could not be read. */
+function describeSkills({ skills: { manifest, tenant, fault } }: RequestHeader): string | null {
+  if (!tenant && !fault) return manifest;
+  const own = tenant ? ` + tenant ${tenant}` : '';
+  return `${manifest ?? 'none'}${own}${fault ? ` (${fault.code})` : ''}`;
 }
 
 function diffValue(part: HeaderChange['part'], before: string | null, after: string | null): HeaderChange[] {

@@ -17,6 +17,8 @@ import { publishSkills } from '../support/skills.ts';
 
 const TURNS = 200;
 const RELEASE_EVERY = 40;
+const SHADOWED_FROM = 50;
+const SHADOWED_TO = 130;
 const variables = z.record(z.string(), z.unknown()).parse(env);
 
 /** The body that an adapter sends for a rebuilt request, without sending it. */
@@ -56,6 +58,13 @@ async function readExport(perch: Perch, session: string) {
   return parseExport(new TextDecoder().decode(await response.arrayBuffer()));
 }
 
+async function changeOwnSkill(perch: Perch, method: 'PUT' | 'DELETE', status: number): Promise<void> {
+  const text = "---\nname: alpha\ndescription: The tenant's own alpha.\n---\nOWN BODY\n";
+  const body = method === 'PUT' ? { files: { 'SKILL.md': { text } } } : undefined;
+  const response = await perch.request(method, '/v1/skills/alpha', body);
+  expect(response.status).toBe(status);
+}
+
 it.each(['stand-in', 'stand-in-anthropic'])(
   '%s: rebuilds each of its requests byte for byte',
   async (provider) => {
@@ -75,6 +84,9 @@ it.each(['stand-in', 'stand-in-anthropic'])(
     for (let turn = 0; turn < TURNS; turn++) {
       if (turn % RELEASE_EVERY === 0)
         await publishSkills({ alpha: `BODY ${turn}\n`, [`extra-${turn}`]: 'more\n' });
+      // The tenant shadows a skill of the deployment for a while.
+      if (turn === SHADOWED_FROM) await changeOwnSkill(perch, 'PUT', 201);
+      if (turn === SHADOWED_TO) await changeOwnSkill(perch, 'DELETE', 204);
       await perch.ask(session, turn % 7 === 3 ? `/alpha in turn ${turn}` : `turn ${turn}`);
     }
     const exported = await readExport(perch, session);
@@ -92,9 +104,10 @@ it.each(['stand-in', 'stand-in-anthropic'])(
     console.log(
       `${provider}: ${later.length - breaks.length} of ${later.length} requests extend the one before`,
     );
-    expect(later.flatMap(({ changes }) => changes).filter(({ part }) => part === 'skills').length).toBe(
-      TURNS / RELEASE_EVERY - 1,
-    );
+    // Releases, and the tenant's change and its undoing, are in the log as what they are.
+    const releases = later.flatMap(({ changes }) => changes).filter(({ part }) => part === 'skills');
+    expect(releases).toHaveLength(TURNS / RELEASE_EVERY - 1 + 2);
+    expect(received.some(({ body }) => body.includes('OWN BODY'))).toBe(true);
   },
   120_000,
 );

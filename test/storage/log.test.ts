@@ -125,6 +125,31 @@ describe('the surface', () => {
       expect(log.read(1, 9)).toHaveLength(6); // the log itself loses nothing
     }));
 
+  it('does not show what a replacement hid: a catalog that compaction took away is published again', () =>
+    onStorage((sql) => {
+      const log = createLog(sql, createBlobs(sql), () => 0);
+      const surface = createSurface(sql, log);
+      const catalog: EventBody = {
+        type: 'user/message',
+        turn: 1,
+        message: {
+          id: 'catalog' as MessageId,
+          role: 'user',
+          source: { kind: 'skill-catalog', form: 'catalog', entries: ['alpha'], digest: 'd' },
+          content: [{ type: 'text', text: 'alpha' }],
+        },
+        surface: 'append',
+      };
+      expect(surface.events()).toEqual([]);
+      log.commit((append) => [append(catalog), append(said('a'))]);
+      expect(surface.lastOfKind('skill-catalog')?.seq).toBe(1);
+      log.commit((append) => append(said('summary', [1, 2])));
+      expect(surface.lastOfKind('skill-catalog')).toBeUndefined();
+      expect(surface.lastOfKind('user')?.seq).toBe(3);
+      // And the log still has it.
+      expect(log.read(1, 1)[0]?.type).toBe('user/message');
+    }));
+
   it('costs an append no row beside the event', () =>
     onStorage((sql) => {
       const log = createLog(sql, createBlobs(sql), () => 0);
