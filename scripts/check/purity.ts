@@ -10,15 +10,16 @@ import type { Violation } from './violation.ts';
 export const CORE: readonly string[] = [
   'durable/errors.ts',
   // Prompt: what is registered and resolved, and the only way to the system text.
-  'durable/prompt/{assemble,builtin,registry,render,tokens}.ts',
+  'durable/prompt/{assemble,builtin,diff,registry,render,tokens,types,view-shape}.ts',
   'durable/context/{lanes,types}.ts',
   // Skills: the format, the gesture, and every text that a model reads of them.
   'durable/skills/{folder,canonical,catalog,diagnostics,gesture,invocable,limits,manifest,parse,render}.ts',
   'durable/skills/header-*.ts',
   // The log's words, and what is derived from a log.
-  'durable/transcript/{events,repair,turn-state}.ts',
+  'durable/transcript/{events,repair,request-digest,surface-fold,turn-state}.ts',
+  'durable/audit/*.ts',
   // Requests and answers of models, without the wire.
-  'durable/models/{classify,collect,content,offline-reply,to-call}.ts',
+  'durable/models/{classify,collect,content,offline-reply,to-call,types}.ts',
   // SHA-256 of a value: the one use of a crypto module.
   'durable/storage/digest.ts',
   // The edge: what is read from and written to HTTP.
