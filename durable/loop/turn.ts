@@ -37,14 +37,19 @@ export async function startTurn(ports: LoopPorts, signal: AbortSignal): Promise<
 /** Takes over a turn that a restart cut off. */
 export async function resumeTurn(ports: LoopPorts, signal: AbortSignal): Promise<void> {
   await ports.faults.hit('turn.resumed');
-  recoverCalls(ports);
-  await runTurn(ports, signal);
+  await runTurn(ports, signal, () => recoverCalls(ports));
 }
 
-async function runTurn(ports: LoopPorts, signal: AbortSignal): Promise<void> {
+/** `prepare` is part of the turn: where it fails (the agent is gone from the deployment), the turn ends with that. */
+async function runTurn(
+  ports: LoopPorts,
+  signal: AbortSignal,
+  prepare: () => void = () => undefined,
+): Promise<void> {
   const began = ports.now();
   let outcome: { reason: TurnEndReason; notEntered?: StepNotEntered };
   try {
+    prepare();
     outcome = { reason: await runSteps(ports, signal) };
   } catch (error) {
     const cause = error instanceof StepNotEntered ? error.cause : error;
