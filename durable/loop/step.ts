@@ -24,35 +24,48 @@ export interface StepContext {
   skills: SkillView;
 }
 
-export type Entered =
-  | { kind: 'entered'; context: StepContext }
-  | { kind: 'blocked'; by: string; message: string };
+/** Why a lane took the claim in and let no step have it. */
+export interface Block {
+  by: string;
+  message: string;
+}
 
-/** Carries the claim out of a step that failed before it began, so that the turn's end can log it. */
+/** Carries the claim out of a step that did not begin, so that the commit which ends the turn can account for it. */
 export class StepNotEntered extends Error {
   readonly claimed: readonly InboxItem[];
-  constructor(cause: unknown, claimed: readonly InboxItem[]) {
+  /** Null where the step failed. */
+  readonly block: Block | null;
+  constructor(claimed: readonly InboxItem[], block: Block | null, cause?: unknown) {
     super('the step was not entered', { cause });
     this.name = 'StepNotEntered';
     this.claimed = claimed;
+    this.block = block;
   }
 }
 
-export async function enterStep(ports: LoopPorts, state: TurnState, signal: AbortSignal): Promise<Entered> {
+/** Throws `StepNotEntered` for a failure, an abort, and a lane that rejects the claim. */
+export async function enterStep(
+  ports: LoopPorts,
+  state: TurnState,
+  signal: AbortSignal,
+): Promise<StepContext> {
   const claimed = state.step === 0 ? ports.inbox.peekForTurn() : ports.inbox.peekForStep();
+  let prepared: Prepared | Rejected;
   try {
-    const prepared = await prepareStep(ports, state, claimed, signal);
+    prepared = await prepareStep(ports, state, claimed, signal);
     signal.throwIfAborted();
-    if (prepared.kind === 'blocked') {
-      discard(ports, claimed, `blocked by ${prepared.by}`);
-      return prepared;
-    }
-    commitStep(ports, prepared, claimed);
-    await ports.faults.hit('step.entered');
-    return { kind: 'entered', context: prepared.context };
+    if (prepared.kind === 'prepared') commitStep(ports, prepared, claimed);
   } catch (error) {
-    throw new StepNotEntered(error, claimed);
+    throw new StepNotEntered(claimed, null, error);
   }
+  if (prepared.kind === 'rejected') throw new StepNotEntered(claimed, prepared.block);
+  await ports.faults.hit('step.entered');
+  return prepared.context;
+}
+
+interface Rejected {
+  kind: 'rejected';
+  block: Block;
 }
 
 interface Prepared {
@@ -67,7 +80,7 @@ async function prepareStep(
   { turn, step: before }: TurnState,
   claimed: readonly InboxItem[],
   signal: AbortSignal,
-): Promise<Prepared | Extract<Entered, { kind: 'blocked' }>> {
+): Promise<Prepared | Rejected> {
   const { session } = ports;
   const step = before + 1;
   const plan = ports.plan();
@@ -92,7 +105,9 @@ async function prepareStep(
     ports.newMessageId,
   );
   await ports.faults.hit('step.lanes');
-  if (preStep.kind === 'reject') return { kind: 'blocked', by: preStep.by, message: preStep.message };
+  if (preStep.kind === 'reject') {
+    return { kind: 'rejected', block: { by: preStep.by, message: preStep.message } };
+  }
   const header = ports.headers.build({ agent: plan.agent.name, call, prompt, rendered, skills });
   return {
     kind: 'prepared',
@@ -132,13 +147,6 @@ function commitStep(
     }
     append({ type: 'request/attempt', turn, step, attempt: 1, digest });
     ports.stream.begin(turn, step, 1);
-  });
-}
-
-function discard(ports: LoopPorts, items: readonly InboxItem[], cause: string): void {
-  ports.log.commit((append) => {
-    ports.inbox.remove(items);
-    for (const { message } of items) append({ type: 'inbox/discarded', message, cause });
   });
 }
 

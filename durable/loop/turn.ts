@@ -4,6 +4,7 @@
  */
 import { toErrorData, toFailure } from '../errors.ts';
 import {
+  type Append,
   addUsage,
   assertNever,
   type Interruption,
@@ -47,18 +48,18 @@ async function runTurn(
   prepare: () => void = () => undefined,
 ): Promise<void> {
   const began = ports.now();
-  let outcome: { reason: TurnEndReason; notEntered?: StepNotEntered };
+  let reason: TurnEndReason;
+  let notEntered: StepNotEntered | null = null;
   try {
     prepare();
-    outcome = { reason: await runSteps(ports, signal) };
+    reason = await runSteps(ports, signal);
   } catch (error) {
-    const cause = error instanceof StepNotEntered ? error.cause : error;
-    outcome = {
-      reason: describeFailure(ports, cause, signal),
-      ...(error instanceof StepNotEntered ? { notEntered: error } : {}),
-    };
+    if (error instanceof StepNotEntered) notEntered = error;
+    reason = notEntered?.block
+      ? { kind: 'blocked', ...notEntered.block }
+      : describeFailure(ports, notEntered ? notEntered.cause : error, signal);
   }
-  endTurn(ports, outcome.reason, outcome.notEntered, began);
+  endTurn(ports, reason, notEntered, began);
   await ports.faults.hit('turn.ended');
 }
 
@@ -72,9 +73,7 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
       case 'boundary': {
         const end = endAtBoundary(ports, state);
         if (end) return end;
-        const entered = await enterStep(ports, state, signal);
-        if (entered.kind === 'blocked') return { kind: 'blocked', by: entered.by, message: entered.message };
-        context = entered.context;
+        context = await enterStep(ports, state, signal);
         await requestAnswer(ports, context, 1, signal);
         break;
       }
@@ -104,6 +103,9 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
 
 /** Whether the turn ends here rather than take another step. */
 function endAtBoundary(ports: LoopPorts, state: TurnState): TurnEndReason | null {
+  if (state.step === 0 && ports.inbox.count() === 0) {
+    return { kind: 'interrupted', message: 'Its message was discarded before a step took it.' };
+  }
   const limit = ports.plan().agent.maxSteps ?? MAX_STEPS;
   const wantsMore = state.step === 0 || state.calls.length > 0 || ports.inbox.hasNextStep();
   if (!wantsMore) return state.finish === 'length' ? { kind: 'max-tokens' } : { kind: 'completed' };
@@ -115,23 +117,33 @@ function endAtBoundary(ports: LoopPorts, state: TurnState): TurnEndReason | null
 function endTurn(
   ports: LoopPorts,
   reason: TurnEndReason,
-  notEntered: StepNotEntered | undefined,
+  notEntered: StepNotEntered | null,
   began: number,
 ): void {
   const state = openTurnOf(ports);
   const { turn, step: steps, usage } = state;
   ports.log.commit((append) => {
-    if (notEntered) {
-      ports.inbox.remove(notEntered.claimed);
-      for (const { message } of notEntered.claimed)
-        append({ type: 'user/message', turn, message, surface: 'append' });
-    }
+    if (notEntered) accountFor(ports, append, turn, notEntered);
     for (const event of repairStep(state, interruptionOf(reason))) append(event);
     append({ type: 'turn/end', turn, steps, reason, usage });
     ports.stream.clear();
     ports.state.write({ openTurnSeq: 0, usage: addUsage(ports.state.read().usage, usage) });
   });
   ports.reportTurn({ turn, reason, steps, usage, ms: ports.now() - began });
+}
+
+/** The claim of a step that did not begin: what a lane rejected is discarded, anything else was said and stays said. */
+function accountFor(
+  ports: LoopPorts,
+  append: Append,
+  turn: number,
+  { claimed, block }: StepNotEntered,
+): void {
+  ports.inbox.remove(claimed);
+  for (const { message } of claimed) {
+    if (block) append({ type: 'inbox/discarded', message, cause: `blocked by ${block.by}` });
+    else append({ type: 'user/message', turn, message, surface: 'append' });
+  }
 }
 
 function interruptionOf(reason: TurnEndReason): Interruption {

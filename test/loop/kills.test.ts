@@ -101,6 +101,24 @@ it('keeps the contract when the object is killed at any point, and again while i
   expect(kills).toBe(trace.length * 3);
 }, 120_000);
 
+it('ends a turn whose message was discarded before a restart, without asking a model', async () => {
+  const perch = await createPerch();
+  const session = await perch.open({ agent: 'plain' });
+  planFaults((point): void | Promise<void> => {
+    if (point === 'turn.started') return new Promise<void>(() => undefined);
+  });
+  await perch.post(session, { text: 'never mind' });
+  await perch.request('POST', `/v1/sessions/${session}/cancel`, { clear_inbox: true });
+  await abortAllDurableObjects();
+  clearFaults();
+  await runDurableObjectAlarm(sessionStub(perch, session));
+  await untilIdle(perch, session);
+  const events = await perch.events(session);
+  expect(events.map(({ type }) => type).slice(-3)).toEqual(['turn/start', 'inbox/discarded', 'turn/end']);
+  expect(events.at(-1)).toMatchObject({ reason: { kind: 'interrupted' } });
+  expect(await perch.ask(session, 'and on')).toMatchObject({ turn: 2, reason: { kind: 'completed' } });
+});
+
 const MOST_POLLS = 100;
 
 /** Runs `work` until the loop reaches its `at`-th point, holds it there, and kills the object. */
