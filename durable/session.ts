@@ -197,13 +197,19 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
     erase(): Promise<Outcome<null>> {
       return this.#answer(async () => {
         const live = this.#opened();
-        live.parts.inbox.remove(live.parts.inbox.all());
-        live.driver.cancel('erase');
-        await live.driver.settled();
-        const { directory, id } = live.parts.identity;
-        await this.#directory(directory).remove(id);
-        live.subscribers.closeAll(ERASED, 'the session was erased');
+        // Nothing is admitted any more, so that no turn starts while the erasing waits.
         this.#live = null;
+        try {
+          live.parts.inbox.remove(live.parts.inbox.all());
+          live.driver.cancel('erase');
+          await live.driver.settled();
+          const { directory, id } = live.parts.identity;
+          await this.#directory(directory).remove(id);
+        } catch (error) {
+          this.#live = live;
+          throw error;
+        }
+        live.subscribers.closeAll(ERASED, 'the session was erased');
         await this.ctx.storage.deleteAlarm();
         await this.ctx.storage.deleteAll();
         return null;
@@ -271,7 +277,10 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
       const { directory, id, agent, created_at, metadata } = parts.identity;
       const told = this.#directory(directory)
         .add({ id, agent, created_at, metadata })
-        .then(() => parts.state.write({ listed: true }))
+        .then(() => {
+          // The session may have been erased, and another made in its place.
+          if (this.#live?.parts === parts) parts.state.write({ listed: true });
+        })
         .catch((error: unknown) => this.#reportFailure('directory', error));
       this.ctx.waitUntil(told);
     }

@@ -22,8 +22,11 @@ export interface Inbox {
   peekForTurn: () => InboxItem[];
   /** What a later step takes: all of next-step. */
   peekForStep: () => InboxItem[];
-  /** Part of the commit that logs the messages. */
-  remove: (items: readonly InboxItem[]) => void;
+  /**
+   * Part of the commit that accounts for the messages. Returns those that were still there: a claim may have been
+   * discarded meanwhile, and its position may be another message's by now.
+   */
+  remove: (items: readonly InboxItem[]) => InboxItem[];
   all: () => InboxItem[];
   count: () => number;
   /** Whether something waits that starts a turn by itself: a followup or a steer; an inject waits for one. */
@@ -79,7 +82,14 @@ export function createInbox(sql: SqlPort, log: Pick<Log, 'observe'>): Inbox {
     add(delivery, message) {
       const { queue, wakes } = queueFor(delivery);
       const text = JSON.stringify(message);
-      sql.run('INSERT INTO inbox (queue, wakes, message) VALUES (?, ?, ?)', queue, wakes ? 1 : 0, text);
+      const flag = wakes ? 1 : 0;
+      sql.run(
+        'INSERT INTO inbox (id, queue, wakes, message) VALUES (?, ?, ?, ?)',
+        message.id,
+        queue,
+        flag,
+        text,
+      );
       if (known) known = count(known, queue, wakes, 1);
     },
     peekForTurn: () =>
@@ -87,10 +97,13 @@ export function createInbox(sql: SqlPort, log: Pick<Log, 'observe'>): Inbox {
         OR position = (SELECT min(position) FROM inbox WHERE queue = 'next-turn') ORDER BY position`),
     peekForStep: () => (counts().nextStep > 0 ? select("WHERE queue = 'next-step' ORDER BY position") : []),
     remove(items) {
-      for (const { position, queue, wakes } of items) {
-        sql.run('DELETE FROM inbox WHERE position = ?', position);
-        if (known) known = count(known, queue, wakes, -1);
-      }
+      const removed = items.filter(
+        ({ position, message }) =>
+          sql.all('DELETE FROM inbox WHERE position = ? AND id = ? RETURNING position', position, message.id)
+            .length > 0,
+      );
+      for (const { queue, wakes } of removed) if (known) known = count(known, queue, wakes, -1);
+      return removed;
     },
     all: () => select('ORDER BY position'),
     count: () => counts().nextTurn + counts().nextStep,

@@ -139,8 +139,7 @@ function accountFor(
   turn: number,
   { claimed, block }: StepNotEntered,
 ): void {
-  ports.inbox.remove(claimed);
-  for (const { message } of claimed) {
+  for (const { message } of ports.inbox.remove(claimed)) {
     if (block) append({ type: 'inbox/discarded', message, cause: `blocked by ${block.by}` });
     else append({ type: 'user/message', turn, message, surface: 'append' });
   }

@@ -52,6 +52,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     )`,
     `CREATE TABLE inbox (
       position INTEGER PRIMARY KEY,
+      id TEXT NOT NULL,
       queue TEXT NOT NULL,
       wakes INTEGER NOT NULL,
       message TEXT NOT NULL

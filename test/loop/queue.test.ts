@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { clearFaults, planFaults } from '../support/faults.ts';
 import { createPerch, models, uniqueModel } from '../support/perch.ts';
 
 it('takes a second prompt while the first runs, and answers both in order', async () => {
@@ -73,4 +74,32 @@ it('cancels a turn, keeps what people saw of the answer, and takes what waits ne
   expect(JSON.stringify(message?.content)).toContain('a');
   expect((await perch.events(session, 'turn/end'))[0]).toMatchObject({ reason: { kind: 'aborted' } });
   expect(await perch.ask(session, 'and now')).toMatchObject({ turn: 2, text: 'the next' });
+});
+
+it('accounts once for a message that is cleared while a step is being prepared, and loses none that comes after', async () => {
+  const perch = await createPerch();
+  const session = await perch.open({ agent: 'plain' });
+  let isHeld = true;
+  let wasReached = false;
+  planFaults(async (point) => {
+    if (point !== 'step.lanes' || !isHeld) return;
+    wasReached = true;
+    while (isHeld) await scheduler.wait(2);
+  });
+  await perch.post(session, { text: 'cleared' });
+  while (!wasReached) await scheduler.wait(2);
+  await perch.request('POST', `/v1/sessions/${session}/cancel`, { clear_inbox: true });
+  // It takes the row that the cleared one had.
+  await perch.post(session, { text: 'kept' });
+  isHeld = false;
+  const last = await perch.ask(session, 'last');
+  clearFaults();
+  expect(last.turn).toBe(3);
+  expect(await perch.events(session, 'inbox/discarded')).toHaveLength(1);
+  const said = await perch.events(session, 'user/message');
+  expect(said.map(({ message }) => JSON.stringify(message).match(/"text":"(\w+)"/)?.[1])).toEqual([
+    'kept',
+    'last',
+  ]);
+  expect(await (await perch.request('GET', `/v1/sessions/${session}`)).json()).toMatchObject({ queued: 0 });
 });
