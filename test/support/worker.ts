@@ -23,5 +23,11 @@ export class Directory extends RealDirectory {
 const deployment = resolveDeployment(testDeployment);
 const app = createApp(deployment);
 
-export const Session = defineSession(deployment, testFaults);
+/** The real session, whose sockets tests can refuse. */
+export class Session extends defineSession(deployment, testFaults) {
+  override async fetch(request: Request): Promise<Response> {
+    await testFaults.hit('session.socket');
+    return super.fetch(request);
+  }
+}
 export default { fetch: app.fetch };

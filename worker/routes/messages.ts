@@ -104,20 +104,22 @@ function admit(c: AppContext, session: SessionRpc, message: AdmitMessage): Promi
 
 /**
  * The message first: the object is on its way to the model while the stream is opened, and the stream begins with what
- * was logged meanwhile. A message that may have come before is followed from where its receipt says that it stands.
+ * was logged meanwhile. A message that may have come before is followed from where its receipt says that it stands. Where
+ * the stream cannot be opened (`feed` is null) the message is kept all the same, and the receipt is the answer.
  */
 async function admitAndFollow(
   c: AppContext,
   session: SessionRpc,
   message: AdmitMessage,
-): Promise<{ kept: Receipt; feed: Feed }> {
+): Promise<{ kept: Receipt; feed: Feed | null }> {
   const kept = await admit(c, session, message);
   const start = message.idempotency === null ? { message: kept.message } : { after: kept.seq };
-  return { kept, feed: await openFeed(session, start) };
+  return { kept, feed: await openFeed(session, start).catch(() => null) };
 }
 
 async function streamTurn(c: AppContext, session: SessionRpc, message: AdmitMessage): Promise<Response> {
   const { kept, feed } = await admitAndFollow(c, session, message);
+  if (feed === null) return c.json(kept, 202);
   const follower = followTurn(kept.message);
   const first = formatSse({ event: 'receipt', id: kept.seq, data: JSON.stringify(kept) });
   return answerSse(feed, first, (frames) => {
@@ -133,6 +135,7 @@ async function answerInTime(
   seconds: number,
 ): Promise<Response> {
   const { kept, feed } = await admitAndFollow(c, session, message);
+  if (feed === null) return c.json(kept, 202);
   const answered = await waitForAnswer(feed, followTurn(kept.message), seconds * 1_000);
   feed.close();
   const applied = { 'preference-applied': `wait=${seconds}` };
