@@ -84,6 +84,11 @@ export const mediaNotAccepted = define(422, 'media_not_accepted', 'The model doe
 export const messageTooLarge = define(413, 'message_too_large', 'The message is too large');
 export const valueTooLarge = define(413, 'value_too_large', 'The value is too large to keep');
 export const stepNotFound = define(404, 'step_not_found', 'There is no such step');
+export const messageNotFound = define(404, 'message_not_found', 'There is no such message');
+export const messageClaimed = define(409, 'message_claimed', 'A turn has taken the message');
+export const notABoundary = define(409, 'not_a_boundary', 'The session cannot be forked there');
+export const sessionDamaged = define(500, 'session_damaged', 'The session cannot be read');
+export const budgetNotPriced = define(422, 'budget_not_priced', 'A budget of money needs a price');
 
 // Prompt assembly
 export const promptUnknownVariable = define(
@@ -122,6 +127,11 @@ export const modelResponseInvalid = define(502, 'model_response_invalid', 'The a
 export const modelUnreachable = define(502, 'model_unreachable', 'The provider cannot be reached');
 export const modelRefused = define(502, 'model_refused', 'The provider declined to answer');
 export const modelEmptyAnswer = define(502, 'model_empty_answer', 'The model answered nothing');
+export const modelQuotaExhausted = define(502, 'model_quota_exhausted', "The provider's quota is used up");
+export const stepTimeout = define(504, 'step_timeout', 'A step could not be prepared in time');
+export const recordingMissing = define(422, 'recording_missing', 'There is no such recording');
+export const recordingExhausted = define(502, 'recording_exhausted', 'The recording has no such request');
+export const recordingUnbound = define(502, 'recording_unbound', 'The recording has no result for this call');
 
 // Skills
 export const skillBundleMissing = define(503, 'skill_bundle_missing', 'No skills are published');

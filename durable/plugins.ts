@@ -36,8 +36,40 @@ export interface AgentDefinition {
   persona: string;
   /** Names of the tools it may use, or all. */
   tools: string[] | 'all';
-  /** Model requests in one turn; a turn that needs more ends with `budget`. */
-  maxSteps?: number;
+  /** What one turn, and the whole session, may use up; what needs more ends with the reason `budget`. */
+  budgets?: { turn?: Budget; session?: Budget };
+}
+
+/** Limits; what is absent has none, but for a turn's steps (50). */
+export interface Budget {
+  /** Model requests that got an answer. */
+  steps?: number;
+  toolCalls?: number;
+  /** From a turn's start to its end; of a session, the sum over its turns. */
+  wallMs?: number;
+  /** In and out. Reserved before a request as an estimate of what goes in plus the most that may come out. */
+  tokens?: number;
+  /** US dollars. Every model that the agent may use needs a price. */
+  usd?: number;
+}
+
+/** US dollars for a million tokens. `input` is for tokens that no cache had; the cache's default to it. */
+export interface Price {
+  input: number;
+  output: number;
+  inputCached?: number;
+  inputCacheWrite?: number;
+}
+
+/** How requests that failed in passing are asked again. */
+export interface RetryPolicy {
+  /** Requests of one step, the first included. */
+  attempts: number;
+  /** The longest first pause; each further one is twice as long at most, up to `capMs`. The pause is at least half of it. */
+  baseMs: number;
+  capMs: number;
+  /** The longest Retry-After that is waited for; a longer one ends the turn with the provider's error. */
+  longestWaitMs: number;
 }
 
 export interface DeploymentDefinition {
@@ -50,6 +82,9 @@ export interface DeploymentDefinition {
   toolOrder?: string[];
   /** Milliseconds without a piece of the model's stream after which the request is given up. */
   modelStallMs?: number;
+  /** By route, `provider/model`. */
+  prices?: Record<string, Price>;
+  retry?: Partial<RetryPolicy>;
 }
 
 /** Keeps the literal while it is checked. */

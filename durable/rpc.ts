@@ -7,7 +7,19 @@ import type { Outcome } from './errors.ts';
 import type { AtStep } from './prompt/view-shape.ts';
 import type { SkillEntry } from './skills/types.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
-import { delivery, usage } from './transcript/events.ts';
+import { budgetKind, contentBlock, delivery, messageSource, usage } from './transcript/events.ts';
+
+/** Used up, by kind of budget. Money is in millionths of a US dollar; null where a request had no price. */
+export const spend = z.object({
+  steps: z.number().int(),
+  tool_calls: z.number().int(),
+  wall_ms: z.number(),
+  tokens: z.number().int(),
+  micro_usd: z.number().nullable(),
+});
+export type Spend = z.infer<typeof spend>;
+export const limits = z.partialRecord(budgetKind, z.number());
+export type Limits = z.infer<typeof limits>;
 
 export const sessionView = z.object({
   id: z.string(),
@@ -21,7 +33,13 @@ export const sessionView = z.object({
   turns: z.number().int(),
   queued: z.number().int(),
   last_seq: z.number().int(),
+  /** Tokens of all turns that have ended. */
   usage,
+  /** What was used up so far, the running turn included, and the limits that there are. */
+  spent: z.object({ turn: spend.nullable(), session: spend }),
+  budgets: z.object({ turn: limits, session: limits }),
+  /** The session that this one is a fork of, and the last seq that they share. */
+  parent: z.object({ session: z.string(), at_seq: z.number().int() }).nullable(),
 });
 export type SessionView = z.infer<typeof sessionView>;
 
@@ -95,18 +113,70 @@ export type Frame =
       kind: 'text' | 'reasoning';
       text: string;
     }
-  | { frame: 'ready'; last_seq: number };
+  /** A new attempt of a step begins: what the client holds of the step's text is void. */
+  | { frame: 'restart'; turn: number; step: number; attempt: number }
+  | { frame: 'ready'; last_seq: number }
+  /** The last frame: why the stream ends. Resume after `last_seq`. */
+  | { frame: 'dropped'; reason: string; last_seq: number }
+  /** To a socket's client: answer with `{"type":"ack","n":n}`, so that what you have read is known. */
+  | { frame: 'probe'; n: number }
+  /** The answer to what a socket's client asked for: `error` is a problem document's code and detail, or null. */
+  | { frame: 'reply'; id: string | null; error: { code: string; detail: string } | null };
+
+/** A message waiting in the inbox. */
+export const queuedMessage = z.object({
+  id: z.string(),
+  queue: z.enum(['next-turn', 'next-step']),
+  wakes: z.boolean(),
+  source: messageSource,
+  content: z.array(contentBlock),
+});
+export type QueuedMessage = z.infer<typeof queuedMessage>;
+
+/** What a repair found and did, in words for people; empty where nothing was wrong. */
+export const repairReport = z.object({ repaired: z.array(z.string()), session: sessionView });
+export type RepairReport = z.infer<typeof repairReport>;
+
+export interface CancelTurn {
+  by: string;
+  clearInbox: boolean;
+  /** Only this turn: a no-op where it is not the open one. */
+  turn: number | null;
+  idempotency: IdempotencyClaim | null;
+}
+
+/** The child asks its parent for a copy of the log. */
+export interface ForkSession {
+  tenant: string;
+  directory: string;
+  /** The child's. */
+  id: string;
+  /** The name of the parent's object, and the parent's id. */
+  parentObject: string;
+  parent: string;
+  /** A closed boundary; null is the newest one. */
+  atSeq: number | null;
+  metadata: Record<string, string> | null;
+  model: string | null;
+  idempotency: IdempotencyClaim | null;
+}
 
 /** What the worker calls. Every method of a session that does not exist answers `session_not_found`. */
 export interface SessionRpc {
   create(input: CreateSession): Promise<Outcome<SessionView>>;
   view(): Promise<Outcome<SessionView>>;
   admit(input: AdmitMessage): Promise<Outcome<Receipt>>;
-  cancel(input: {
-    by: string;
-    clearInbox: boolean;
-    idempotency: IdempotencyClaim | null;
-  }): Promise<Outcome<SessionView>>;
+  cancel(input: CancelTurn): Promise<Outcome<SessionView>>;
+  /** What waits, in order. */
+  queued(): Promise<Outcome<QueuedMessage[]>>;
+  /** One message, or all that wait for null. `message_not_found`, `message_claimed`. */
+  discard(input: { by: string; message: string | null }): Promise<Outcome<SessionView>>;
+  /** Becomes a copy of another session up to a closed boundary. `session_exists`, `not_a_boundary`. */
+  fork(input: ForkSession): Promise<Outcome<SessionView>>;
+  /** Empties the surface; the log stays. */
+  reset(input: { by: string; idempotency: IdempotencyClaim | null }): Promise<Outcome<SessionView>>;
+  /** Finds and mends what a fault left, without reading the transcript. */
+  repair(input: { by: string; idempotency: IdempotencyClaim | null }): Promise<Outcome<RepairReport>>;
   /** JSON text: `{"data": [event…], "next": seq | null}`. */
   events(query: EventQuery): Promise<Outcome<string>>;
   /** JSON text: the prompt view of a step, or of the next one, and what changed since another (the one before). */

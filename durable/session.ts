@@ -13,7 +13,7 @@ import {
   NO_FAULTS,
   reportTurn,
 } from './loop/index.ts';
-import { checkRoute, createModelResolver, type ModelResolver } from './models/index.ts';
+import { checkRoute, createModelResolver, type ModelResolver, waitWithTimer } from './models/index.ts';
 import { type AtStep, checkPersona, DEFAULT_CWD, describePrompt } from './prompt/index.ts';
 import {
   type AdmitMessage,
@@ -36,7 +36,7 @@ import {
   writeIdentity,
 } from './storage/index.ts';
 import { createSubscribers, type Subscribers } from './subscribers.ts';
-import { exportLog, type UserMessage } from './transcript/index.ts';
+import { exportLog, type MessageId, type UserMessage } from './transcript/index.ts';
 import { createWatchdog, type Watchdog } from './watchdog.ts';
 import { describeSession, openSession, type SessionParts, toLoopPorts } from './wiring.ts';
 
@@ -251,6 +251,9 @@ export function defineSession(deployment: Deployment, faults: Faults = NO_FAULTS
         models: this.#models,
         skills: this.#skills,
         now: Date.now,
+        wait: waitWithTimer,
+        random: Math.random,
+        newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,
         faults,
         publish: subscribers.publish,
         watchdog: this.#watchdog,

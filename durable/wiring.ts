@@ -2,7 +2,7 @@
 import type { Deployment } from './composition.ts';
 import { createInbox, createReceipts, type Inbox, type Receipts } from './inbox/index.ts';
 import { createHeaders, createPromptCache, type Faults, type LoopPorts } from './loop/index.ts';
-import { type ModelResolver, parseRoute, waitWithTimer } from './models/index.ts';
+import { type ModelResolver, parseRoute, type Wait } from './models/index.ts';
 import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
 import type { SessionView } from './rpc.ts';
 import { createSkillUses, type SkillUses } from './skill-uses.ts';
@@ -24,7 +24,6 @@ import {
   createSurface,
   foldTurn,
   type Log,
-  type MessageId,
   openTurn,
   type StreamBuffer,
   type Surface,
@@ -36,6 +35,10 @@ export interface Outside {
   models: ModelResolver;
   skills: SkillSource;
   now: () => number;
+  wait: Wait;
+  /** From 0 to 1, as `Math.random`. */
+  random: () => number;
+  newMessageId: LoopPorts['newMessageId'];
   faults: Faults;
   publish: LoopPorts['publish'];
   watchdog: LoopPorts['watchdog'];
@@ -117,8 +120,9 @@ export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
     skills: parts.readSkills(outside.skills),
     invokedSkills: createInvokedSkills(log),
     now: outside.now,
-    wait: waitWithTimer,
-    newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,
+    wait: outside.wait,
+    random: outside.random,
+    newMessageId: outside.newMessageId,
     publish: outside.publish,
     watchdog: outside.watchdog,
     reportTurn: outside.reportTurn,

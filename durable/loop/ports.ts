@@ -46,6 +46,8 @@ export interface LoopPorts {
   invokedSkills: () => ReadonlySet<string>;
   now: () => number;
   wait: Wait;
+  /** From 0 to 1, as `Math.random`. */
+  random: () => number;
   newMessageId: () => MessageId;
   publish: (frame: DeltaFrame) => void;
   watchdog: {

@@ -92,6 +92,37 @@ export const usage = z.object({
 });
 export type Usage = z.infer<typeof usage>;
 
+/** What a turn or a session may use up. Wall time is in milliseconds, money in millionths of a US dollar. */
+export const budgetKind = z.enum(['steps', 'tool_calls', 'wall_ms', 'tokens', 'micro_usd']);
+export type BudgetKind = z.infer<typeof budgetKind>;
+
+/** What a model request may cost at most, or has cost: tokens in and out, and money where the route has a price. */
+export const charge = z.object({
+  tokens: z.number().int().nonnegative(),
+  /** Millionths of a US dollar; null where the deployment has no price for the route. */
+  micro_usd: z.number().nonnegative().nullable(),
+});
+export type Charge = z.infer<typeof charge>;
+
+/** What a turn took. Tokens are the `usage` beside it. */
+export const turnReceipt = z.object({
+  /** Requests to models, those that failed and those that a restart cut off included. */
+  attempts: z.number().int().nonnegative(),
+  tool_calls: z.number().int().nonnegative(),
+  /** How often the object was restarted in the middle of the turn. */
+  restarts: z.number().int().nonnegative(),
+  /** Of the database, indexes included, by the object's life that ended the turn. */
+  rows_written: z.number().int().nonnegative(),
+  /** From `turn/start` to here, of which `model_ms` waiting for models and `tools_ms` for tools; the rest is the harness. */
+  ms: z.number().nonnegative(),
+  model_ms: z.number().nonnegative(),
+  tools_ms: z.number().nonnegative(),
+  harness_ms: z.number().nonnegative(),
+  /** Settled: what is known of the answers, and the reservation of requests whose answer never came. */
+  charge,
+});
+export type TurnReceipt = z.infer<typeof turnReceipt>;
+
 /** A failure that is part of the log: a stable snake_case code, a sentence, and facts to act on. */
 export const failure = z.object({
   code: z.string(),
@@ -107,7 +138,14 @@ export const turnEndReason = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('aborted'), by: z.string() }),
   z.object({ kind: z.literal('error'), error: failure }),
   z.object({ kind: z.literal('interrupted'), message: z.string() }),
-  z.object({ kind: z.literal('budget'), budget: z.string(), limit: z.number() }),
+  z.object({
+    kind: z.literal('budget'),
+    budget: budgetKind,
+    scope: z.enum(['turn', 'session']).default('turn'),
+    limit: z.number(),
+    /** What was used up, and what the next request would have taken; absent in older logs. */
+    used: z.number().exactOptional(),
+  }),
 ]);
 export type TurnEndReason = z.infer<typeof turnEndReason>;
 
@@ -152,6 +190,8 @@ export const eventBody = z.discriminatedUnion('type', [
     cwd: z.string(),
     metadata: z.record(z.string(), z.string()),
     persona: z.string().nullable(),
+    /** The session that this one is a fork of, and the last seq that they share. */
+    parent: z.object({ session: z.string(), at_seq: z.number().int().positive() }).exactOptional(),
   }),
   z.object({
     type: z.literal('inbox/admitted'),
@@ -177,6 +217,19 @@ export const eventBody = z.discriminatedUnion('type', [
     attempt: z.number().int().positive(),
     /** Of all that the model is asked with: see `transcript/request-digest.ts`. */
     digest: z.string(),
+    /** Set aside before the request is sent; absent in older logs. */
+    reserved: charge.exactOptional(),
+  }),
+  /** The attempt gave no answer: what clients hold of it is void. */
+  z.object({
+    type: z.literal('request/failed'),
+    ...inStep,
+    attempt: z.number().int().positive(),
+    error: failure,
+    /** Whether a piece of an answer had come, so that the provider may bill it. */
+    began: z.boolean(),
+    /** When the next attempt is due, in milliseconds since the epoch; null where there is none. */
+    retry_at: z.number().nullable(),
   }),
   z.object({
     type: z.literal('assistant/message'),
@@ -209,6 +262,16 @@ export const eventBody = z.discriminatedUnion('type', [
     steps: z.number().int().nonnegative(),
     reason: turnEndReason,
     usage,
+    /** Absent in older logs. */
+    receipt: turnReceipt.exactOptional(),
+  }),
+  /** A command of the host, which no model sees: `reset` empties the surface, `repair` mends what a fault left. */
+  z.object({ type: z.literal('command/run'), command: z.string(), by: z.string() }),
+  z.object({
+    type: z.literal('command/done'),
+    command: z.string(),
+    /** What it did, in words for people. */
+    result: z.array(z.string()),
   }),
 ]);
 export type EventBody = z.infer<typeof eventBody>;
