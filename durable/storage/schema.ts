@@ -81,6 +81,12 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     'INSERT INTO surface (ordinal, first, last) VALUES (1, 1, NULL)',
   ],
   ['CREATE TABLE uses (turn INTEGER PRIMARY KEY, uses TEXT NOT NULL)'],
+  [
+    "ALTER TABLE state ADD COLUMN spent TEXT NOT NULL DEFAULT 'null'",
+    "ALTER TABLE state ADD COLUMN resumed TEXT NOT NULL DEFAULT 'null'",
+    "ALTER TABLE state ADD COLUMN cancel TEXT NOT NULL DEFAULT 'null'",
+    "ALTER TABLE session ADD COLUMN parent TEXT NOT NULL DEFAULT 'null'",
+  ],
 ];
 
 /** Whether anything was ever stored here. Asking stores nothing, so a probe for a session leaves no trace. */

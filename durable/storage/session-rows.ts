@@ -1,8 +1,12 @@
 /** The two rows that say what this session is and where it stands. */
 import { z } from 'zod';
-import type { CreateSession } from '../rpc.ts';
+import { type CreateSession, type Spend, spend } from '../rpc.ts';
 import { NO_USAGE, type Seq, type Usage, usage } from '../transcript/events.ts';
 import type { SqlPort } from './sql.ts';
+
+function jsonColumn<T extends z.ZodType>(schema: T) {
+  return z.string().transform((text) => schema.parse(JSON.parse(text)));
+}
 
 const identityRow = z.object({
   tenant: z.string(),
@@ -11,9 +15,11 @@ const identityRow = z.object({
   agent: z.string(),
   model: z.string().nullable(),
   cwd: z.string(),
-  metadata: z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text))),
+  metadata: jsonColumn(z.record(z.string(), z.string())),
   persona: z.string().nullable(),
   created_at: z.number(),
+  /** The session that this one is a fork of. */
+  parent: jsonColumn(z.object({ session: z.string(), at_seq: z.number().int() }).nullable()),
 });
 export type Identity = z.infer<typeof identityRow>;
 
@@ -27,7 +33,30 @@ export interface SessionState {
   /** Whether the tenant's directory has taken this session in. */
   listed: boolean;
   usage: Usage;
+  /** By the turns that have ended. */
+  spent: Spend;
+  /** How often the open turn was taken over by another life of the object; null where it never was. */
+  resumed: Resumed | null;
+  /** Who cancelled which turn, from the acknowledgement to the turn's end: a crash between the two changes nothing. */
+  cancel: { turn: number; by: string } | null;
 }
+
+const resumed = z.object({
+  turn: z.number().int(),
+  total: z.number().int(),
+  /** Without an answer or a result in between. */
+  inRow: z.number().int(),
+  /** Where the log ended when the newest takeover was counted. */
+  seq: z.number().int(),
+});
+export type Resumed = z.infer<typeof resumed>;
+
+export const NO_SPEND: Spend = { steps: 0, tool_calls: 0, wall_ms: 0, tokens: 0, micro_usd: 0 };
+const stateColumns = {
+  spent: jsonColumn(spend.nullable()),
+  resumed: jsonColumn(resumed.nullable()),
+  cancel: jsonColumn(z.object({ turn: z.number().int(), by: z.string() }).nullable()),
+};
 
 export function readIdentity(sql: SqlPort): Identity | null {
   const [row] = sql.all('SELECT * FROM session');
@@ -61,7 +90,16 @@ export function writeIdentity(
 }
 
 export function readState(sql: SqlPort): SessionState {
-  type Row = { turns: number; open_turn_seq: number; header_seq: number; listed: number; usage: string };
+  type Row = {
+    turns: number;
+    open_turn_seq: number;
+    header_seq: number;
+    listed: number;
+    usage: string;
+    spent: string;
+    resumed: string;
+    cancel: string;
+  };
   const [row] = sql.all<Row>('SELECT * FROM state');
   if (!row) throw new Error('the state row is missing');
   return {
@@ -70,16 +108,23 @@ export function readState(sql: SqlPort): SessionState {
     headerSeq: row.header_seq as Seq | 0,
     listed: row.listed === 1,
     usage: usage.parse(JSON.parse(row.usage)),
+    spent: stateColumns.spent.parse(row.spent) ?? NO_SPEND,
+    resumed: stateColumns.resumed.parse(row.resumed),
+    cancel: stateColumns.cancel.parse(row.cancel),
   };
 }
 
 export function writeState(sql: SqlPort, state: SessionState): void {
   sql.run(
-    'UPDATE state SET turns = ?, open_turn_seq = ?, header_seq = ?, listed = ?, usage = ?',
+    `UPDATE state SET turns = ?, open_turn_seq = ?, header_seq = ?, listed = ?, usage = ?,
+      spent = ?, resumed = ?, cancel = ?`,
     state.turns,
     state.openTurnSeq,
     state.headerSeq,
     state.listed ? 1 : 0,
     JSON.stringify(state.usage),
+    JSON.stringify(state.spent),
+    JSON.stringify(state.resumed),
+    JSON.stringify(state.cancel),
   );
 }
