@@ -1,9 +1,10 @@
 /** A deployment, checked once when the worker starts: what sessions, previews and the checks work with. */
 
 import { runtimeContextLane } from './context/index.ts';
-import { registryDuplicate, registryInvalid, unknownAgent } from './errors.ts';
+import { budgetNotPriced, registryDuplicate, registryInvalid, unknownAgent } from './errors.ts';
+import { DEFAULT_RETRY } from './loop/retries.ts';
 import { checkRoute, type ProviderDefinition } from './models/index.ts';
-import type { AgentDefinition, DeploymentDefinition, Plugin } from './plugins.ts';
+import type { AgentDefinition, DeploymentDefinition, Plugin, Price, RetryPolicy } from './plugins.ts';
 import {
   createLayer,
   harness,
@@ -16,6 +17,8 @@ import {
 
 /** Long enough for a model that thinks before its first word; a stalled socket is given up after it. */
 const MODEL_STALL_MS = 120_000;
+/** Far longer than KV and plugins need: it ends a step that something holds for ever. */
+const STEP_MS = 60_000;
 
 export interface Deployment {
   agents: readonly AgentDefinition[];
@@ -25,6 +28,12 @@ export interface Deployment {
   providers: readonly ProviderDefinition[];
   toolOrder: string[] | undefined;
   modelStallMs: number;
+  /** Milliseconds in which a step must be prepared: skills, waterfall, sections, lanes. */
+  stepMs: number;
+  retry: RetryPolicy;
+  priceOf: (provider: string, model: string) => Price | undefined;
+  /** Whether the agent may run on this route: `unknown_model`, and `budget_not_priced` where it has one of money. */
+  checkModel: (agent: AgentDefinition, route: string) => void;
 }
 
 /** Throws on every mistake that can be seen without a request: duplicates, unknown names, malformed routes. */
@@ -49,7 +58,11 @@ export function resolveDeployment(definition: DeploymentDefinition): Deployment 
   const layer = createLayer([harness, loopFacts, context, personas, ...plugins]);
   orderTools([...layer.tools.keys()], toolOrder);
   find(null);
-  for (const agent of agents) checkRoute(agent.model, providers);
+  const prices = { ...FREE, ...definition.prices };
+  for (const agent of agents) {
+    checkRoute(agent.model, providers);
+    checkBudgets(agent, prices);
+  }
   return {
     agents,
     agent: find,
@@ -57,7 +70,41 @@ export function resolveDeployment(definition: DeploymentDefinition): Deployment 
     providers,
     toolOrder,
     modelStallMs: definition.modelStallMs ?? MODEL_STALL_MS,
+    stepMs: definition.stepMs ?? STEP_MS,
+    retry: { ...DEFAULT_RETRY, ...definition.retry },
+    priceOf: (provider, model) => prices[`${provider}/${model}`],
+    checkModel(agent, route) {
+      checkRoute(route, providers);
+      if (!prices[route] && wantsMoney(agent)) {
+        throw budgetNotPriced(`The agent ${agent.name} has a budget of money, and ${route} has no price.`, {
+          route,
+        });
+      }
+    },
   };
+}
+
+/** The models inside the worker cost nobody anything. */
+const FREE: Record<string, Price> = {
+  'offline/demo': { input: 0, output: 0 },
+  'offline/instant': { input: 0, output: 0 },
+};
+
+/** A limit that is none, and a budget of money for a model that has no price, would be found out in a turn. */
+function checkBudgets(agent: AgentDefinition, prices: Readonly<Record<string, Price>>): void {
+  const { turn = {}, session = {} } = agent.budgets ?? {};
+  for (const [name, limit] of [...Object.entries(turn), ...Object.entries(session)]) {
+    if (!(limit >= 0)) throw registryInvalid(`The budget ${name} of the agent ${agent.name} is no limit.`);
+  }
+  if (wantsMoney(agent) && !prices[agent.model]) {
+    throw registryInvalid(
+      `The agent ${agent.name} has a budget of money, and its model ${agent.model} has no price.`,
+    );
+  }
+}
+
+function wantsMoney({ budgets }: AgentDefinition): boolean {
+  return budgets?.turn?.usd !== undefined || budgets?.session?.usd !== undefined;
 }
 
 function checkUnique(what: string, entries: readonly { name: string }[]): void {

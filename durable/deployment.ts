@@ -27,7 +27,7 @@ export const deployment = defineDeployment({
         'You are an editor. Improve the text that you are given: plain words, short sentences, the most important ' +
         'thing first. Keep facts, names and numbers exactly as they are.',
       tools: ['skill', 'skill_resource'],
-      maxSteps: 10,
+      budgets: { turn: { steps: 10 } },
     },
   ],
   plugins: [timeTools, skillsPlugin],

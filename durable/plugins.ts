@@ -42,7 +42,7 @@ export interface AgentDefinition {
 
 /** Limits; what is absent has none, but for a turn's steps (50). */
 export interface Budget {
-  /** Model requests that got an answer. */
+  /** Model requests, an attempt that is made again not counted. */
   steps?: number;
   toolCalls?: number;
   /** From a turn's start to its end; of a session, the sum over its turns. */
@@ -82,6 +82,8 @@ export interface DeploymentDefinition {
   toolOrder?: string[];
   /** Milliseconds without a piece of the model's stream after which the request is given up. */
   modelStallMs?: number;
+  /** Milliseconds in which a step must be prepared: skills, waterfall, sections, variables, lanes. */
+  stepMs?: number;
   /** By route, `provider/model`. */
   prices?: Record<string, Price>;
   retry?: Partial<RetryPolicy>;

@@ -1,7 +1,16 @@
 /** Puts one session's parts together: storage, transcript, inbox, prompt, models and skills, as the loop's ports. */
 import type { Deployment } from './composition.ts';
 import { createInbox, createReceipts, type Inbox, type Receipts } from './inbox/index.ts';
-import { createHeaders, createPromptCache, type Faults, type LoopPorts } from './loop/index.ts';
+import {
+  addSpend,
+  createHeaders,
+  createPromptCache,
+  type Faults,
+  type LoopPorts,
+  resolveLimits,
+  type SessionLimits,
+  spendOfTurn,
+} from './loop/index.ts';
 import { type ModelResolver, parseRoute, type Wait } from './models/index.ts';
 import { type PromptPlan, planPrompt, type SessionFacts } from './prompt/index.ts';
 import type { SessionView } from './rpc.ts';
@@ -63,17 +72,24 @@ export interface SessionParts {
   /** A source's views for this session. */
   readSkills: (source: SkillSource) => SkillReader;
   turn: () => TurnState | null;
+  rowsOfTurn: () => number;
+  /** None where the agent is gone from the deployment: its turns end with that. */
+  budgets: () => SessionLimits;
+  now: () => number;
 }
 
+/** `isSealed`: for reading a session whose open turn cannot be read; the turn is left alone and the parts run nothing. */
 export function openSession(
   sql: SqlPort,
   identity: Identity,
   deployment: Deployment,
   now: () => number,
+  isSealed = false,
 ): SessionParts {
   const blobs = createBlobs(sql);
   const log = createLog(sql, blobs, now);
   const state = createStateRow(sql, log);
+  const openTurnSeq = isSealed ? 0 : state.read().openTurnSeq;
   let plan: PromptPlan | null = null;
   const { id, agent, cwd, metadata, persona } = identity;
   return {
@@ -81,7 +97,7 @@ export function openSession(
     facts: { id, agent, cwd, metadata },
     log,
     surface: createSurface(sql, log),
-    stream: createStreamBuffer(sql, now),
+    stream: createStreamBuffer(sql, log, now),
     inbox: createInbox(sql, log),
     receipts: createReceipts(sql, now),
     blobs,
@@ -90,9 +106,12 @@ export function openSession(
       plan ??= planPrompt(deployment, deployment.agent(agent), persona);
       return plan;
     },
-    uses: createSkillUses(sql, log, state.read),
+    uses: createSkillUses(sql, log, () => (isSealed ? { ...state.read(), openTurnSeq } : state.read())),
     readSkills: (source) => ({ view: () => source.view({ tenant: identity.tenant, session: id }) }),
-    turn: followTurn(log, state.read().openTurnSeq),
+    turn: followTurn(log, openTurnSeq),
+    rowsOfTurn: countRows(sql, log),
+    budgets: () => resolveLimits(deployment.agents.find(({ name }) => name === agent)?.budgets),
+    now,
   };
 }
 
@@ -107,6 +126,9 @@ export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
       return { ...parseRoute(identity.model ?? agent.model), options: agent.options ?? {} };
     },
     limits: deployment,
+    budgets: parts.budgets,
+    priceOf: deployment.priceOf,
+    rowsOfTurn: parts.rowsOfTurn,
     log,
     surface,
     inbox,
@@ -166,10 +188,23 @@ function followTurn(log: Log, openTurnSeq: number): () => TurnState | null {
   return () => state;
 }
 
+/** Counts from each turn's first commit, itself included. */
+function countRows(sql: SqlPort, log: Log): () => number {
+  let before = sql.rowsWritten();
+  let at = before;
+  log.observe((committed) => {
+    if (committed.some(({ event }) => event.type === 'turn/start')) before = at;
+    at = sql.rowsWritten();
+  });
+  return () => sql.rowsWritten() - before;
+}
+
 export function describeSession(parts: SessionParts, isRunning: boolean): SessionView {
   const { identity, log, inbox, turn } = parts;
-  const { turns, usage } = parts.state.read();
-  const { id, agent, model, cwd, metadata, created_at } = identity;
+  const { turns, usage, spent } = parts.state.read();
+  const { id, agent, model, cwd, metadata, created_at, parent } = identity;
+  const open = turn();
+  const spentNow = open && spendOfTurn(open, parts.now());
   return {
     id,
     agent,
@@ -177,10 +212,13 @@ export function describeSession(parts: SessionParts, isRunning: boolean): Sessio
     cwd,
     metadata,
     created_at,
-    status: isRunning || turn() !== null ? 'running' : 'idle',
+    status: isRunning || open !== null ? 'running' : 'idle',
     turns,
     queued: inbox.count(),
     last_seq: log.lastSeq(),
     usage,
+    spent: { turn: spentNow, session: spentNow ? addSpend(spent, spentNow) : spent },
+    budgets: parts.budgets(),
+    parent,
   };
 }

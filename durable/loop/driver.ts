@@ -13,6 +13,8 @@ export interface Driver {
   settled: () => Promise<void>;
   /** Stops the running turn; false where none runs. */
   cancel: (by: string) => boolean;
+  /** When the loop last got anywhere: passed a point, or heard from a model. Milliseconds since the epoch. */
+  lastProgress: () => number;
 }
 
 /** Why a turn's signal fired. */
@@ -25,7 +27,21 @@ export class TurnCancelled extends Error {
   }
 }
 
-export function createDriver(ports: LoopPorts): Driver {
+export function createDriver(given: LoopPorts): Driver {
+  let progressAt = given.now();
+  const ports: LoopPorts = {
+    ...given,
+    faults: {
+      hit(point) {
+        progressAt = given.now();
+        return given.faults.hit(point);
+      },
+    },
+    publish(frame) {
+      progressAt = given.now();
+      given.publish(frame);
+    },
+  };
   let running: Promise<void> | null = null;
   let turn: AbortController | null = null;
 
@@ -61,6 +77,7 @@ export function createDriver(ports: LoopPorts): Driver {
       return running;
     },
     isRunning: () => running !== null,
+    lastProgress: () => progressAt,
     settled: () => running ?? Promise.resolve(),
     cancel(by) {
       if (!turn || turn.signal.aborted) return false;

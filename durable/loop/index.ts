@@ -1,3 +1,4 @@
+export { addSpend, resolveLimits, type SessionLimits, spendOfTurn } from './budgets.ts';
 export { createDriver, type Driver } from './driver.ts';
 export { type Faults, NO_FAULTS } from './faults.ts';
 export { createHeaders } from './headers.ts';

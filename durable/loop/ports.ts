@@ -1,10 +1,12 @@
 /** What the loop works with. The session object wires it; tests may stand in for any of it. */
 import type { Deployment } from '../composition.ts';
 import type { Inbox } from '../inbox/index.ts';
-import type { ModelResolver, Wait } from '../models/index.ts';
+import type { ModelResolver } from '../models/index.ts';
+import type { Price } from '../plugins.ts';
 import type { ModelCall, PromptPlan, SessionFacts } from '../prompt/index.ts';
 import type { SkillReader } from '../skills/types.ts';
 import type { Blobs, SessionState } from '../storage/index.ts';
+import type { Wait } from '../time-limit.ts';
 import type {
   DeltaFrame,
   Log,
@@ -12,9 +14,11 @@ import type {
   StreamBuffer,
   Surface,
   TurnEndReason,
+  TurnReceipt,
   TurnState,
   Usage,
 } from '../transcript/index.ts';
+import type { SessionLimits } from './budgets.ts';
 import type { Faults } from './faults.ts';
 import type { Headers } from './headers.ts';
 import type { PromptCache } from './prompt-cache.ts';
@@ -25,7 +29,12 @@ export interface LoopPorts {
   plan: () => PromptPlan;
   /** The call before the waterfall: the agent's or the session's own model. */
   baseCall: () => ModelCall;
-  limits: Pick<Deployment, 'modelStallMs'>;
+  limits: Pick<Deployment, 'modelStallMs' | 'stepMs' | 'retry'>;
+  /** Of the session's agent. */
+  budgets: () => SessionLimits;
+  priceOf: (provider: string, model: string) => Price | undefined;
+  /** Rows written to the database since the open turn started, or since this life of the object took it over. */
+  rowsOfTurn: () => number;
   log: Log;
   surface: Surface;
   inbox: Inbox;
@@ -67,6 +76,5 @@ export interface TurnSummary {
   reason: TurnEndReason;
   steps: number;
   usage: Usage;
-  /** Milliseconds from `turn/start`, or from the restart that took the turn over. */
-  ms: number;
+  receipt: TurnReceipt;
 }

@@ -3,7 +3,8 @@ import type { TurnSummary } from './ports.ts';
 
 /** One structured line a turn. It holds counts and codes, never a word of the conversation. */
 export function reportTurn(session: Pick<Identity, 'tenant' | 'id' | 'agent'>, summary: TurnSummary): void {
-  const { turn, reason, steps, usage, ms } = summary;
+  const { turn, reason, steps, usage, receipt } = summary;
+  const { charge, ...counts } = receipt;
   console.log(
     JSON.stringify({
       level: reason.kind === 'error' ? 'warn' : 'info',
@@ -15,8 +16,9 @@ export function reportTurn(session: Pick<Identity, 'tenant' | 'id' | 'agent'>, s
       reason: reason.kind,
       ...(reason.kind === 'error' ? { code: reason.error.code } : {}),
       steps,
-      ms,
       ...usage,
+      ...counts,
+      micro_usd: charge.micro_usd,
     }),
   );
 }

@@ -4,25 +4,15 @@
  */
 import { runLanes } from '../context/index.ts';
 import type { InboxItem } from '../inbox/index.ts';
-import { type ResolvedModel, storedToolSchemas, type ToolSchema } from '../models/index.ts';
-import type { BuiltHeader } from '../prompt/index.ts';
-import { assemble, type ModelOptions, modelOptions, render, settleCall } from '../prompt/index.ts';
-import type { SkillView } from '../skills/types.ts';
-import type { ToolDefinition } from '../tools/index.ts';
+import { storedToolSchemas } from '../models/index.ts';
+import { type BuiltHeader, modelOptions, settleCall } from '../prompt/index.ts';
 import type { TurnState, UserMessage } from '../transcript/index.ts';
+import { BudgetExhausted } from './budgets.ts';
+import { pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
-
-/** What a step's request and calls need: all of it is in the log, so a restart can restore it. */
-export interface StepContext {
-  turn: number;
-  step: number;
-  model: ResolvedModel;
-  system: string;
-  schemas: readonly ToolSchema[];
-  options: ModelOptions;
-  tools: ReadonlyMap<string, ToolDefinition>;
-  skills: SkillView;
-}
+import { composePrompt, type StepContext } from './prompt.ts';
+import { beginAttempt, checkBudget, reserveRequest } from './reservation.ts';
+import { withinStepTime } from './step-time.ts';
 
 /** Why a lane took the claim in and let no step have it. */
 export interface Block {
@@ -43,7 +33,7 @@ export class StepNotEntered extends Error {
   }
 }
 
-/** Throws `StepNotEntered` for a failure, an abort, and a lane that rejects the claim. */
+/** Throws `StepNotEntered` for a failure, an abort, a budget that is used up, and a lane that rejects the claim. */
 export async function enterStep(
   ports: LoopPorts,
   state: TurnState,
@@ -52,14 +42,15 @@ export async function enterStep(
   const claimed = state.step === 0 ? ports.inbox.peekForTurn() : ports.inbox.peekForStep();
   let prepared: Prepared | Rejected;
   try {
-    prepared = await prepareStep(ports, state, claimed, signal);
-    signal.throwIfAborted();
-    if (prepared.kind === 'prepared') commitStep(ports, prepared, claimed);
+    checkBudget(ports, { steps: 1 });
+    prepared = await withinStepTime(ports, signal, (limited) => prepareStep(ports, state, claimed, limited));
+    if (prepared.kind === 'prepared') await commitStep(ports, prepared, claimed, signal);
   } catch (error) {
-    throw new StepNotEntered(claimed, null, error);
+    // A message that steers a turn without a budget for it is not lost with that turn: it starts the next one.
+    const taken = error instanceof BudgetExhausted && state.step > 0 ? [] : claimed;
+    throw new StepNotEntered(taken, null, error);
   }
   if (prepared.kind === 'rejected') throw new StepNotEntered(claimed, prepared.block);
-  await ports.faults.hit('step.entered');
   return prepared.context;
 }
 
@@ -82,92 +73,85 @@ async function prepareStep(
   signal: AbortSignal,
 ): Promise<Prepared | Rejected> {
   const { session } = ports;
-  const step = before + 1;
+  const at = { turn, step: before + 1 };
   const plan = ports.plan();
   const skills = await ports.skills.view();
-  await ports.faults.hit('step.skills');
-  const call = await settleCall(plan, ports.baseCall(), { session, signal });
-  const model = await ports.models(call.provider, call.model);
-  const assembleContext = { session, call, skills, signal };
-  const prompt = await assemble(plan, assembleContext);
-  const rendered = render(prompt.assembly);
-  await ports.faults.hit('step.rendered');
+  await pass(ports, 'step.skills');
+  const call = await settleCall(plan, ports.baseCall(), { session, signal, attempt: 1, failure: null });
+  await pass(ports, 'step.settled');
+  const composed = await composePrompt(ports, at, call, skills, signal);
+  await pass(ports, 'step.rendered');
   const preStep = await runLanes(
     plan.layer.lanes,
     {
-      ...assembleContext,
-      turn,
-      step,
+      session,
+      call,
+      skills,
+      signal,
+      ...at,
       claimed: claimed.map(({ message }) => message),
-      assembly: prompt.assembly,
+      assembly: composed.assembly,
       lastOfKind: ports.surface.lastOfKind,
     },
     ports.newMessageId,
   );
-  await ports.faults.hit('step.lanes');
+  await pass(ports, 'step.lanes');
   if (preStep.kind === 'reject') {
     return { kind: 'rejected', block: { by: preStep.by, message: preStep.message } };
   }
-  const header = ports.headers.build({ agent: plan.agent.name, call, prompt, rendered, skills });
-  return {
-    kind: 'prepared',
-    header,
-    messages: preStep.messages,
-    context: {
-      turn,
-      step,
-      model,
-      system: header.system,
-      schemas: header.tools,
-      options: call.options,
-      tools: new Map(prompt.assembly.tools.map(({ tool }) => [tool.name, tool])),
-      skills,
-    },
-  };
+  const { header, context } = composed;
+  return { kind: 'prepared', header, messages: preStep.messages, context };
 }
 
-/** The commit of DESIGN section 4, item 5: the claim leaves the inbox as the log takes it in. */
-function commitStep(
+/**
+ * The commit of DESIGN section 4, item 5: the claim leaves the inbox as the log takes it in. What was cancelled while
+ * the step was being prepared is not entered.
+ */
+async function commitStep(
   ports: LoopPorts,
   { context, messages, header }: Prepared,
   claimed: readonly InboxItem[],
-): void {
+  signal: AbortSignal,
+): Promise<void> {
   const { turn, step } = context;
+  await pass(ports, 'step.entering');
+  signal.throwIfAborted();
+  const reserved = reserveRequest(ports, context, header.header, messages);
   const digest = ports.prompts.digest(header.header, messages);
   ports.log.commit((append) => {
     ports.inbox.remove(claimed);
     append({ type: 'step/start', turn, step, claimed: claimed.map(({ message }) => message.id) });
     for (const message of messages) append({ type: 'user/message', turn, step, message, surface: 'append' });
-    if (!ports.headers.isLogged(header)) {
-      ports.blobs.put(header.system);
-      ports.blobs.put(header.toolsJson);
-      const headerSeq = append({ type: 'request/header', turn, step, header: header.header });
-      ports.state.write({ headerSeq });
-      ports.headers.markLogged(header);
-    }
-    append({ type: 'request/attempt', turn, step, attempt: 1, digest });
-    ports.stream.begin(turn, step, 1);
+    beginAttempt(ports, append, { turn, step, attempt: 1, header, digest, reserved });
   });
+  await pass(ports, 'step.entered');
 }
 
 /** The context of a step that an earlier life of this object entered, from the log. */
-export async function restoreStep(ports: LoopPorts, step: number): Promise<StepContext> {
+export async function restoreStep(
+  ports: LoopPorts,
+  at: { turn: number; step: number },
+  signal: AbortSignal,
+): Promise<StepContext> {
   const header = ports.headers.newest();
-  const turn = ports.turn()?.turn ?? 0;
   const plan = ports.plan();
   const names = new Set(header.tools.names.map(({ name }) => name));
+  const [model, skills] = await withinStepTime(ports, signal, async () => [
+    await ports.models(header.provider, header.model),
+    await ports.skills.view(),
+  ]);
+  await pass(ports, 'step.restored');
   return {
-    turn,
-    step,
-    model: await ports.models(header.provider, header.model),
+    ...at,
+    model,
+    call: { provider: header.provider, model: header.model, options: modelOptions.parse(header.config) },
     system: ports.blobs.getText(header.system.digest),
     schemas: storedToolSchemas.parse(JSON.parse(ports.blobs.getText(header.tools.digest))),
-    options: modelOptions.parse(header.config),
     tools: new Map(
       plan.tools
         .filter(({ definition }) => names.has(definition.name))
         .map(({ definition }) => [definition.name, definition]),
     ),
-    skills: await ports.skills.view(),
+    skills,
   };
 }

@@ -4,8 +4,9 @@
  */
 import { runTool, type ToolResult } from '../tools/index.ts';
 import type { CallState } from '../transcript/index.ts';
+import { commitAt, pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
-import type { StepContext } from './step.ts';
+import type { StepContext } from './prompt.ts';
 
 /** More at once would only queue: the platform opens six connections at a time for an object. */
 const MAX_PARALLEL = 10;
@@ -46,23 +47,24 @@ async function runBatch(
   signal: AbortSignal,
 ): Promise<void> {
   const { turn, step, tools, skills } = context;
+  await pass(ports, 'tool.starting');
+  signal.throwIfAborted();
   ports.log.commit((append) => {
     for (const { block, started } of batch) {
       if (!started)
         append({ type: 'tool/call', turn, step, call: block.id, name: block.name, input: block.input });
     }
   });
-  await ports.faults.hit('tool.started');
-  const { session, invokedSkills, now } = ports;
+  await pass(ports, 'tool.started');
+  const { session, invokedSkills, now, wait } = ports;
   const running = batch.map(({ block }) =>
-    runTool(block, tools, { session, call: block.id, turn, step, signal, skills, invokedSkills, now }),
+    runTool(block, tools, { session, call: block.id, turn, step, signal, skills, invokedSkills, now }, wait),
   );
   for (const [i, result] of running.entries()) {
     const call = batch[i];
     const settled = await result;
-    await ports.faults.hit('tool.answered');
-    if (call) commitResult(ports, context, call, settled);
-    await ports.faults.hit('tool.settled');
+    await pass(ports, 'tool.answered');
+    if (call) await commitResult(ports, context, call, settled);
   }
 }
 
@@ -71,9 +73,9 @@ function commitResult(
   { turn, step }: StepContext,
   call: CallState,
   result: ToolResult,
-): void {
+): Promise<unknown> {
   const { id, name } = call.block;
-  ports.log.commit((append) =>
+  return commitAt(ports, ['tool.settling', 'tool.settled'], (append) =>
     append({ type: 'tool/result', turn, step, call: id, name, ...result, surface: 'append' }),
   );
 }

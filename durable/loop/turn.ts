@@ -3,64 +3,76 @@
  * was cut off goes on by the same path. A failure ends the turn, never the loop.
  */
 import { toErrorData, toFailure } from '../errors.ts';
+import { startTimeLimit } from '../time-limit.ts';
 import {
-  type Append,
-  addUsage,
   assertNever,
-  type Interruption,
+  type CallState,
   nextAction,
-  repairStep,
   type TurnEndReason,
   type TurnState,
 } from '../transcript/index.ts';
+import { BudgetExhausted, countFreeCalls, findDeadline, findExhausted, spendOfTurn } from './budgets.ts';
 import { TurnCancelled } from './driver.ts';
+import { commitAt, pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
-import { recoverCalls } from './recovery.ts';
-import { requestAnswer } from './request.ts';
-import { enterStep, restoreStep, type StepContext, StepNotEntered } from './step.ts';
+import type { StepContext } from './prompt.ts';
+import { takeOver } from './recovery.ts';
+import { countAttempt, RequestFailed, requestAnswer } from './request.ts';
+import { openTurnOf } from './reservation.ts';
+import { enterStep, restoreStep, StepNotEntered } from './step.ts';
 import { settleCalls } from './tool-calls.ts';
+import { endTurn, type TurnOutcome } from './turn-end.ts';
 
-/** Model requests in one turn where the agent names no limit of its own. */
-const MAX_STEPS = 50;
-/** Requests of one step: each restart in the middle of a request asks again, and a poisoned one must end. */
-const MAX_ATTEMPTS = 5;
+/** Requests of one step that restarts cut off or that failed: a poisoned one must end. */
+const MOST_ATTEMPTS = 10;
 
 export async function startTurn(ports: LoopPorts, signal: AbortSignal): Promise<void> {
   const turn = ports.state.read().turns + 1;
-  ports.log.commit((append) => {
+  await commitAt(ports, ['turn.starting', 'turn.started'], (append) => {
     const openTurnSeq = append({ type: 'turn/start', turn });
     ports.state.write({ turns: turn, openTurnSeq });
   });
-  await ports.faults.hit('turn.started');
-  await runTurn(ports, signal);
+  await runTurn(ports, signal, async () => null);
 }
 
 /** Takes over a turn that a restart cut off. */
 export async function resumeTurn(ports: LoopPorts, signal: AbortSignal): Promise<void> {
-  await ports.faults.hit('turn.resumed');
-  await runTurn(ports, signal, () => recoverCalls(ports));
+  await pass(ports, 'turn.resumed');
+  await runTurn(ports, signal, () => takeOver(ports));
 }
 
 /** `prepare` is part of the turn: where it fails (the agent is gone from the deployment), the turn ends with that. */
 async function runTurn(
   ports: LoopPorts,
   signal: AbortSignal,
-  prepare: () => void = () => undefined,
+  prepare: () => Promise<TurnEndReason | null>,
 ): Promise<void> {
-  const began = ports.now();
-  let reason: TurnEndReason;
-  let notEntered: StepNotEntered | null = null;
+  let outcome: TurnOutcome;
   try {
-    prepare();
-    reason = await runSteps(ports, signal);
+    const reason =
+      (await prepare()) ?? (await runInTime(ports, signal, (limited) => runSteps(ports, limited)));
+    outcome = { reason, notEntered: null, failed: null };
   } catch (error) {
-    if (error instanceof StepNotEntered) notEntered = error;
-    reason = notEntered?.block
-      ? { kind: 'blocked', ...notEntered.block }
-      : describeFailure(ports, notEntered ? notEntered.cause : error, signal);
+    outcome = toOutcome(ports, error, signal);
   }
-  endTurn(ports, reason, notEntered, began);
-  await ports.faults.hit('turn.ended');
+  await endTurn(ports, outcome);
+}
+
+/** Under the wall time that the turn and the session have left; where it is up, `work` is aborted with that. */
+async function runInTime<T>(
+  ports: LoopPorts,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const spent = spendOfTurn(openTurnOf(ports), ports.now());
+  const deadline = findDeadline(ports.budgets(), spent, ports.state.read().spent);
+  if (!deadline) return work(signal);
+  const limit = startTimeLimit(deadline.ms, ports.wait, () => new BudgetExhausted(deadline.reason));
+  try {
+    return await work(AbortSignal.any([signal, limit.signal]));
+  } finally {
+    limit.end();
+  }
 }
 
 async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndReason> {
@@ -68,6 +80,7 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
   for (;;) {
     signal.throwIfAborted();
     const state = openTurnOf(ports);
+    const { turn, step } = state;
     const action = nextAction(state);
     switch (action.kind) {
       case 'boundary': {
@@ -78,22 +91,22 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
         break;
       }
       case 'request':
-        if (action.attempt > MAX_ATTEMPTS) {
-          return {
-            kind: 'interrupted',
-            message: `The model was asked ${MAX_ATTEMPTS} times and cut off each time.`,
-          };
+        if (action.attempt > MOST_ATTEMPTS) {
+          const message = `The model was asked ${MOST_ATTEMPTS} times and cut off each time.`;
+          return { kind: 'interrupted', message };
         }
-        context ??= await restoreStep(ports, action.step);
+        context ??= await restoreStep(ports, { turn, step }, signal);
+        context = await countAttempt(ports, context, action, signal);
         await requestAnswer(ports, context, action.attempt, signal);
         break;
       case 'calls':
-        context ??= await restoreStep(ports, action.step);
-        await settleCalls(ports, context, action.calls, signal);
+        context ??= await restoreStep(ports, { turn, step }, signal);
+        await settleAffordable(ports, context, action.calls, signal);
         break;
       case 'close-step':
-        ports.log.commit((append) => append({ type: 'step/end', turn: state.turn, step: action.step }));
-        await ports.faults.hit('step.ended');
+        await commitAt(ports, ['step.ending', 'step.ended'], (append) =>
+          append({ type: 'step/end', turn, step }),
+        );
         break;
       default:
         assertNever(action);
@@ -101,77 +114,52 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
   }
 }
 
+/** Runs the calls that the budget of calls has room for, in their order; where some are left, it is used up. */
+async function settleAffordable(
+  ports: LoopPorts,
+  context: StepContext,
+  calls: readonly CallState[],
+  signal: AbortSignal,
+): Promise<void> {
+  const spent = spendOfTurn(openTurnOf(ports), ports.now());
+  const limits = ports.budgets();
+  const { spent: ended } = ports.state.read();
+  let free = countFreeCalls(limits, spent, ended);
+  const room = calls.findIndex((call) => !call.started && free-- <= 0);
+  const affordable = room < 0 ? calls : calls.slice(0, room);
+  await settleCalls(ports, context, affordable, signal);
+  if (affordable.length === calls.length) return;
+  const now = spendOfTurn(openTurnOf(ports), ports.now());
+  const reason = findExhausted(limits, now, ended, { tool_calls: 1 });
+  if (reason) throw new BudgetExhausted(reason);
+}
+
 /** Whether the turn ends here rather than take another step. */
 function endAtBoundary(ports: LoopPorts, state: TurnState): TurnEndReason | null {
-  if (state.step === 0 && ports.inbox.count() === 0) {
+  if (state.step === 0) {
+    if (ports.inbox.count() > 0) return null;
     return { kind: 'interrupted', message: 'Its message was discarded before a step took it.' };
   }
-  const limit = ports.plan().agent.maxSteps ?? MAX_STEPS;
-  const wantsMore = state.step === 0 || state.calls.length > 0 || ports.inbox.hasNextStep();
-  if (!wantsMore) return state.finish === 'length' ? { kind: 'max-tokens' } : { kind: 'completed' };
-  if (state.step >= limit) return { kind: 'budget', budget: 'steps', limit };
-  return null;
+  if (state.calls.length > 0 || ports.inbox.hasNextStep()) return null;
+  return state.finish === 'length' ? { kind: 'max-tokens' } : { kind: 'completed' };
 }
 
-/** One commit: what the claim held where no step took it in, what the transcript lacks, the turn's end. */
-function endTurn(
-  ports: LoopPorts,
-  reason: TurnEndReason,
-  notEntered: StepNotEntered | null,
-  began: number,
-): void {
-  const state = openTurnOf(ports);
-  const { turn, step: steps, usage } = state;
-  ports.log.commit((append) => {
-    if (notEntered) accountFor(ports, append, turn, notEntered);
-    for (const event of repairStep(state, interruptionOf(reason))) append(event);
-    append({ type: 'turn/end', turn, steps, reason, usage });
-    ports.stream.clear();
-    ports.state.write({ openTurnSeq: 0, usage: addUsage(ports.state.read().usage, usage) });
-  });
-  ports.reportTurn({ turn, reason, steps, usage, ms: ports.now() - began });
-}
-
-/** The claim of a step that did not begin: what a lane rejected is discarded, anything else was said and stays said. */
-function accountFor(
-  ports: LoopPorts,
-  append: Append,
-  turn: number,
-  { claimed, block }: StepNotEntered,
-): void {
-  for (const { message } of ports.inbox.remove(claimed)) {
-    if (block) append({ type: 'inbox/discarded', message, cause: `blocked by ${block.by}` });
-    else append({ type: 'user/message', turn, message, surface: 'append' });
+function toOutcome(ports: LoopPorts, thrown: unknown, signal: AbortSignal): TurnOutcome {
+  const notEntered = thrown instanceof StepNotEntered ? thrown : null;
+  if (notEntered?.block) {
+    return { reason: { kind: 'blocked', ...notEntered.block }, notEntered, failed: null };
   }
+  const error = notEntered ? notEntered.cause : thrown;
+  const failed = error instanceof RequestFailed ? error : null;
+  const reason = toReason(ports, failed ? failed.cause : error, signal);
+  return { reason, notEntered, failed: reason.kind === 'error' ? failed : null };
 }
 
-function interruptionOf(reason: TurnEndReason): Interruption {
-  switch (reason.kind) {
-    case 'aborted':
-      return 'aborted';
-    case 'interrupted':
-      return 'restarted';
-    case 'completed':
-    case 'max-tokens':
-    case 'blocked':
-    case 'error':
-    case 'budget':
-      return 'failed';
-    default:
-      return assertNever(reason);
-  }
-}
-
-function describeFailure(ports: LoopPorts, error: unknown, signal: AbortSignal): TurnEndReason {
-  const { reason } = signal;
-  if (signal.aborted) return { kind: 'aborted', by: reason instanceof TurnCancelled ? reason.by : 'unknown' };
+function toReason(ports: LoopPorts, error: unknown, signal: AbortSignal): TurnEndReason {
+  const cancelled = [signal.reason, error].find((cause) => cause instanceof TurnCancelled);
+  if (cancelled) return { kind: 'aborted', by: cancelled.by };
+  if (error instanceof BudgetExhausted) return error.reason;
   const data = toErrorData(error);
   if (data.code === 'internal_error') ports.reportFailure(error);
   return { kind: 'error', error: toFailure(data) };
-}
-
-function openTurnOf(ports: LoopPorts): TurnState {
-  const state = ports.turn();
-  if (!state) throw new Error('no turn is open');
-  return state;
 }

@@ -17,6 +17,7 @@ import {
   type Facts,
   modelAuthFailed,
   modelBadRequest,
+  modelQuotaExhausted,
   modelRateLimited,
   modelResponseInvalid,
   modelStreamCut,
@@ -76,20 +77,29 @@ function classifyCallError(error: APICallError, context: ErrorContext): PerchErr
       ? modelResponseInvalid(`The answer of ${context.provider} cannot be read.`, facts)
       : modelStreamCut(`The connection to ${context.provider} broke off during the answer.`, facts);
   }
-  return classifyStatus(status, error.message, facts, context);
+  return classifyStatus(status, error.message, facts, context, error.responseBody);
 }
+
+const NO_QUOTA = /insufficient_quota|exceeded your current quota/i;
 
 function classifyStatus(
   status: number | undefined,
   message: string,
   facts: Facts,
   context: ErrorContext,
+  /** More of what the provider said, to look into and not to quote. */
+  words = '',
 ): PerchError {
   const { provider } = context;
   const said = message.trim() === '' ? '' : `: ${quote(message, context)}`;
   const answered = status === undefined ? provider : `${provider} answered ${status}`;
   if (status === 401 || status === 403) return modelAuthFailed(`${answered}${said}`, facts);
-  if (status === 429) return modelRateLimited(`${answered}${said}`, facts);
+  if (status === 429) {
+    // An account without credit, under the status of a limit that passes by itself.
+    return NO_QUOTA.test(`${message} ${words}`)
+      ? modelQuotaExhausted(`${answered}${said}`, facts)
+      : modelRateLimited(`${answered}${said}`, facts);
+  }
   if (status === undefined || status === 408 || status >= 500)
     return modelUnavailable(`${answered}${said}`, facts);
   return modelBadRequest(`${answered}${said}`, facts);
@@ -113,7 +123,7 @@ const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
 function classifyStreamedError(error: z.infer<typeof streamedError>, context: ErrorContext): PerchError {
   const status = error.statusCode ?? statusFromCode(error.code) ?? statusFromWords(error.code, error.type);
   const facts = status === undefined ? provide(context) : { ...provide(context), status };
-  return classifyStatus(status, error.message, facts, context);
+  return classifyStatus(status, error.message, facts, context, `${error.code} ${error.type}`);
 }
 
 function statusFromCode(code: string | number | null | undefined): number | undefined {

@@ -1,4 +1,6 @@
 /** Models: routes to adapters, requests to calls, streams to answers. */
+
+export { type Wait, waitWithTimer } from '../time-limit.ts';
 export { classifyModelError } from './classify.ts';
 export {
   anthropic,
@@ -22,4 +24,3 @@ export type {
   ToolSchema,
 } from './types.ts';
 export { storedToolSchemas } from './types.ts';
-export { type Wait, waitWithTimer } from './watch.ts';

@@ -18,10 +18,11 @@ import {
   modelUnavailable,
   type PerchError,
 } from '../errors.ts';
+import type { Wait } from '../time-limit.ts';
 import { classifyModelError, scrubText } from './classify.ts';
 import { type Collector, createCollector } from './collect.ts';
 import type { CallOptions, Delta, ModelAnswer, ResolvedModel } from './types.ts';
-import { startWatch, type Wait } from './watch.ts';
+import { startWatch } from './watch.ts';
 
 const EVENT_STREAM = 'text/event-stream';
 
@@ -35,6 +36,8 @@ export interface ReadOptions {
   now: () => number;
   /** Called for each piece of text or reasoning, in order. */
   onDelta: (delta: Delta) => void;
+  /** Called once, when the first piece of an answer comes: from then on the provider may bill it. */
+  onBegin?: () => void;
 }
 
 /** An answer, or what there was of it when it was aborted (`finish` is then `aborted`; unfinished calls are left out). */
@@ -55,7 +58,9 @@ export async function askModel(
   try {
     const reading = await readParts(model, { ...call, abortSignal: stop.signal }, stop.signal, (part) => {
       watch.touch();
+      const { began } = collector;
       collector.add(part);
+      if (!began && collector.began) options.onBegin?.();
     });
     if (options.signal.aborted) return toAborted(collector);
     if (watch.stalled()) throw toStalled(model, options.stallMs);

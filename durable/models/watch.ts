@@ -1,7 +1,6 @@
 /** A watchdog over a stream that costs an increment a part: a few timers a stall time, none a part. */
 
-/** Resolves after so many milliseconds; `cancel` lets go of the timer. */
-export type Wait = (ms: number) => { done: Promise<void>; cancel: () => void };
+import type { Wait } from '../time-limit.ts';
 
 /** A stall is found out between one and one and a quarter of its time after the last part. */
 const CHECKS_PER_STALL = 4;
@@ -47,11 +46,4 @@ export function startWatch(
   options.signal.addEventListener('abort', onStop, { once: true });
   void check();
   return { touch: () => void parts++, stalled: () => stalled, end };
-}
-
-/** The real clock's `Wait`. */
-export function waitWithTimer(ms: number): ReturnType<Wait> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return { done: promise, cancel: () => clearTimeout(timer) };
 }

@@ -10,8 +10,8 @@ import type {
   Assembly,
   ContextDefinition,
   ModelCall,
+  RequestContext,
   SectionDefinition,
-  SessionFacts,
   VariableDefinition,
 } from './types.ts';
 
@@ -72,7 +72,7 @@ export function planPrompt(
 export async function settleCall(
   plan: PromptPlan,
   base: ModelCall,
-  context: { session: SessionFacts; signal: AbortSignal },
+  context: RequestContext,
 ): Promise<ModelCall> {
   let call: ModelCall = { ...base, options: { ...base.options } };
   for (const { listen } of plan.layer.onRequest) call = (await listen(call, context)) ?? call;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { SkillView } from '../skills/types.ts';
 import type { ToolDefinition } from '../tools/types.ts';
+import type { Failure } from '../transcript/events.ts';
 
 export interface SessionFacts {
   id: string;
@@ -95,10 +96,19 @@ export interface Assembly {
 
 /** Late facts and filters: sees the resolved assembly and may change it in place. */
 export type AssembleListener = (assembly: Assembly, context: AssembleContext) => Awaitable<void>;
-/** May change the call in place, or return another. */
+/** What the waterfall knows of the request that it settles. */
+export interface RequestContext {
+  session: SessionFacts;
+  signal: AbortSignal;
+  /** Of the step, from 1. */
+  attempt: number;
+  /** Why the attempt before failed, so that a listener may choose another model for this one. */
+  failure: Failure | null;
+}
+/** May change the call in place, or return another. It runs again for each attempt that follows a failure. */
 export type RequestListener = (
   call: ModelCall,
-  context: { session: SessionFacts; signal: AbortSignal },
+  context: RequestContext,
 ) => Awaitable<ModelCall | undefined> | Awaitable<void>;
 
 /** The text of a system prompt, with each part's provenance. */

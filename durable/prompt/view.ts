@@ -33,7 +33,7 @@ interface ViewRequest {
 /** Assembles the next prompt. Throws what a turn would fail with. */
 async function viewNext(request: ViewRequest, signal: AbortSignal): Promise<PromptView> {
   const { session, plan, skills, claimed, lastOfKind } = request;
-  const call = await settleCall(plan, request.call, { session, signal });
+  const call = await settleCall(plan, request.call, { session, signal, attempt: 1, failure: null });
   const context = { session, call, skills, signal };
   const prompt = await assemble(plan, context);
   const rendered = render(prompt.assembly);

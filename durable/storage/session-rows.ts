@@ -46,8 +46,8 @@ const resumed = z.object({
   total: z.number().int(),
   /** Without an answer or a result in between. */
   inRow: z.number().int(),
-  /** Where the log ended when the newest takeover was counted. */
-  seq: z.number().int(),
+  /** Answers and results of the turn when the newest takeover was counted. */
+  progress: z.number().int(),
 });
 export type Resumed = z.infer<typeof resumed>;
 
@@ -63,16 +63,28 @@ export function readIdentity(sql: SqlPort): Identity | null {
   return row ? identityRow.parse(row) : null;
 }
 
+/** Where the session is listed, and whether it is being erased: readable whatever else is damaged. */
+export function readPlace(sql: SqlPort): { directory: string; id: string; erasing: boolean } | null {
+  type Row = { directory: string; id: string; erasing: number };
+  const [row] = sql.all<Row>('SELECT directory, id, erasing FROM session');
+  return row ? { ...row, erasing: row.erasing === 1 } : null;
+}
+
+export function markErasing(sql: SqlPort): void {
+  sql.run('UPDATE session SET erasing = 1');
+}
+
 export function writeIdentity(
   sql: SqlPort,
   input: CreateSession,
   agent: string,
   cwd: string,
   now: number,
+  parent: Identity['parent'] = null,
 ): void {
   sql.run(
-    `INSERT INTO session (one, tenant, directory, id, agent, model, cwd, metadata, persona, created_at)
-    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO session (one, tenant, directory, id, agent, model, cwd, metadata, persona, created_at, parent)
+    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     input.tenant,
     input.directory,
     input.id,
@@ -82,6 +94,7 @@ export function writeIdentity(
     JSON.stringify(input.metadata),
     input.persona,
     now,
+    JSON.stringify(parent),
   );
   sql.run(
     'INSERT INTO state (one, turns, open_turn_seq, header_seq, listed, usage) VALUES (1, 0, 0, 0, 0, ?)',

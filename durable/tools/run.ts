@@ -4,7 +4,7 @@
  */
 import { invalidArguments, PerchError, unknownTool } from '../errors.ts';
 import type { SkillView } from '../skills/types.ts';
-import { startTimeLimit } from '../time-limit.ts';
+import { startTimeLimit, untilAborted, type Wait } from '../time-limit.ts';
 import type { ContentBlock, ToolCallBlock } from '../transcript/index.ts';
 import type { ToolContext, ToolDefinition, ToolFacts, ToolOutput } from './types.ts';
 
@@ -23,8 +23,9 @@ export async function runTool(
   call: ToolCallBlock,
   tools: ReadonlyMap<string, ToolDefinition>,
   context: ToolContext,
+  wait: Wait,
 ): Promise<ToolResult> {
-  const limit = startTimeLimit(tools.get(call.name)?.timeoutMs ?? TOOL_TIMEOUT_MS);
+  const limit = startTimeLimit(tools.get(call.name)?.timeoutMs ?? TOOL_TIMEOUT_MS, wait);
   const signal = AbortSignal.any([context.signal, limit.signal]);
   try {
     const tool = tools.get(call.name);
@@ -82,20 +83,4 @@ function failed(code: string, text: string): ToolResult {
 
 function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Settles with the work, or rejects as soon as the signal fires: a tool that ignores it holds nobody up. */
-async function untilAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  if (!(work instanceof Promise)) return work;
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop);
-  });
-  signal.throwIfAborted();
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

@@ -239,6 +239,8 @@ export const eventBody = z.discriminatedUnion('type', [
     finish: z.string(),
     usage,
     model: z.string(),
+    /** What was set aside, settled. Of an answer that was stopped and told nothing of its usage: all of it. */
+    charge: charge.exactOptional(),
     interrupted: z.boolean().optional(),
     surface: surfaceOp,
   }),

@@ -42,7 +42,7 @@ function toBlobLine(blob: string, bytes: Uint8Array): string {
 }
 
 /** The blobs that an event needs to be understood. */
-function namesOf(event: EventBody): string[] {
+export function namesOf(event: EventBody): string[] {
   switch (event.type) {
     case 'request/header':
       return [event.header.system.digest, event.header.tools.digest];
@@ -56,6 +56,9 @@ function namesOf(event: EventBody): string[] {
     case 'turn/start':
     case 'step/start':
     case 'request/attempt':
+    case 'request/failed':
+    case 'command/run':
+    case 'command/done':
     case 'assistant/message':
     case 'tool/call':
     case 'step/end':

@@ -5,13 +5,14 @@
 import type { EventBody } from './events.ts';
 import type { CallState, TurnState } from './turn-state.ts';
 
-/** Why the calls have no results: the turn was stopped by somebody, failed, or the object was restarted. */
-export type Interruption = 'aborted' | 'failed' | 'restarted';
+/** Why calls have no results: somebody stopped the turn, it failed, the object restarted, a budget was used up. */
+export type Interruption = 'aborted' | 'failed' | 'restarted' | 'budget';
 
 const STOPPED: Record<Interruption, string> = {
   aborted: 'the turn was cancelled',
   failed: 'the turn failed',
   restarted: 'the service restarted',
+  budget: "the turn's budget was used up",
 };
 
 /** Results for all open calls. Those that `runAgain` accepts are left open: they are safe to run a second time. */

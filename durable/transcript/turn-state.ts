@@ -2,7 +2,17 @@
  * Where a turn stands, folded from its events. The loop asks `nextAction` after every commit and a restarted object
  * asks it after reading the turn's events, so there is one way to go on, whether or not anything was killed.
  */
-import { addUsage, assertNever, type EventBody, NO_USAGE, type ToolCallBlock, type Usage } from './events.ts';
+import {
+  addUsage,
+  assertNever,
+  type Charge,
+  type EventBody,
+  type EventOf,
+  type Failure,
+  NO_USAGE,
+  type ToolCallBlock,
+  type Usage,
+} from './events.ts';
 
 export interface CallState {
   block: ToolCallBlock;
@@ -25,6 +35,21 @@ export interface TurnState {
   calls: CallState[];
   usage: Usage;
   ended: boolean;
+  /** When the turn started; 0 where the events say no time. */
+  startedAt: number;
+  /** Requests of the turn, and those of them that gave no answer: failed, or cut off by a restart. */
+  requests: number;
+  lost: number;
+  /** The newest request failed and is to be made again. */
+  failed: { error: Failure; retryAt: number } | null;
+  /** What the newest request set aside, until it is settled. */
+  pending: Charge | null;
+  /** Settled: the answers' charges, and what was set aside for requests that gave none and may be billed. */
+  charged: Charge;
+  toolCalls: number;
+  /** Answers and results so far: what a takeover by another life of the object counts as progress. */
+  progress: number;
+  clock: { modelMs: number; modelSince: number | null; toolsMs: number; toolsSince: number | null };
 }
 
 export type NextAction =
@@ -45,14 +70,24 @@ export function openTurn(turn: number): TurnState {
     calls: [],
     usage: NO_USAGE,
     ended: false,
+    startedAt: 0,
+    requests: 0,
+    lost: 0,
+    failed: null,
+    pending: null,
+    charged: NO_CHARGE,
+    toolCalls: 0,
+    progress: 0,
+    clock: { modelMs: 0, modelSince: null, toolsMs: 0, toolsSince: null },
   };
 }
 
-/** The state after one more event of the log. Events of no turn leave it as it is. */
-export function foldTurn(state: TurnState, event: EventBody): TurnState {
+/** The state after one more event of the log. Events of no turn leave it as it is. Without `at`, nothing took time. */
+export function foldTurn(state: TurnState, event: EventBody & { at?: number }): TurnState {
+  const { at = 0 } = event;
   switch (event.type) {
     case 'turn/start':
-      return openTurn(event.turn);
+      return { ...openTurn(event.turn), startedAt: at };
     case 'step/start':
       return {
         ...state,
@@ -64,22 +99,20 @@ export function foldTurn(state: TurnState, event: EventBody): TurnState {
         calls: [],
       };
     case 'request/attempt':
-      return { ...state, attempts: event.attempt };
-    case 'assistant/message': {
-      const blocks = event.content.filter((block) => block.type === 'tool-call');
-      const calls = blocks.map((block) => ({ block, started: false, settled: false }));
+      return foldAttempt(state, event, at);
+    case 'request/failed':
+      return foldFailed(state, event, at);
+    case 'assistant/message':
+      return foldAnswer(state, event, at);
+    case 'tool/call':
       return {
         ...state,
-        answered: true,
-        finish: event.finish,
-        calls,
-        usage: addUsage(state.usage, event.usage),
+        calls: markCall(state.calls, event.call, { started: true }),
+        toolCalls: state.toolCalls + 1,
+        clock: { ...state.clock, toolsSince: state.clock.toolsSince ?? at },
       };
-    }
-    case 'tool/call':
-      return { ...state, calls: markCall(state.calls, event.call, { started: true }) };
     case 'tool/result':
-      return { ...state, calls: markCall(state.calls, event.call, { settled: true }) };
+      return foldResult(state, event, at);
     case 'step/end':
       return { ...state, stepOpen: false };
     case 'turn/end':
@@ -89,10 +122,91 @@ export function foldTurn(state: TurnState, event: EventBody): TurnState {
     case 'inbox/discarded':
     case 'user/message':
     case 'request/header':
+    case 'command/run':
+    case 'command/done':
       return state;
     default:
       return assertNever(event);
   }
+}
+
+function foldAttempt(state: TurnState, event: EventOf<'request/attempt'>, at: number): TurnState {
+  const { clock, failed } = state;
+  // The request before was cut off by a restart: nobody can say any more what it cost, or waited for it.
+  const cut = !state.answered && state.attempts > 0 && !failed;
+  const waited = failed && clock.modelSince !== null ? at - clock.modelSince : 0;
+  return {
+    ...state,
+    attempts: event.attempt,
+    requests: state.requests + 1,
+    lost: state.lost + (cut ? 1 : 0),
+    failed: null,
+    pending: event.reserved ?? null,
+    charged: cut && state.pending ? addCharge(state.charged, state.pending) : state.charged,
+    clock: { ...clock, modelMs: clock.modelMs + waited, modelSince: at },
+  };
+}
+
+function foldFailed(state: TurnState, event: EventOf<'request/failed'>, at: number): TurnState {
+  const { clock, pending } = state;
+  const { error, retry_at: retryAt } = event;
+  return {
+    ...state,
+    lost: state.lost + 1,
+    failed: retryAt === null ? null : { error, retryAt },
+    pending: null,
+    charged: event.began && pending ? addCharge(state.charged, pending) : state.charged,
+    // The pause before the next attempt is waiting for the model, too.
+    clock: {
+      ...clock,
+      modelMs: clock.modelMs + (clock.modelSince === null ? 0 : at - clock.modelSince),
+      modelSince: retryAt === null ? null : at,
+    },
+  };
+}
+
+function foldAnswer(state: TurnState, event: EventOf<'assistant/message'>, at: number): TurnState {
+  const { clock } = state;
+  const blocks = event.content.filter((block) => block.type === 'tool-call');
+  const { charge = { tokens: event.usage.input + event.usage.output, micro_usd: null } } = event;
+  return {
+    ...state,
+    answered: true,
+    finish: event.finish,
+    calls: blocks.map((block) => ({ block, started: false, settled: false })),
+    usage: addUsage(state.usage, event.usage),
+    failed: null,
+    pending: null,
+    charged: addCharge(state.charged, charge),
+    progress: state.progress + 1,
+    clock: {
+      ...clock,
+      modelMs: clock.modelMs + (clock.modelSince === null ? 0 : at - clock.modelSince),
+      modelSince: null,
+    },
+  };
+}
+
+function foldResult(state: TurnState, event: EventOf<'tool/result'>, at: number): TurnState {
+  const { clock } = state;
+  const calls = markCall(state.calls, event.call, { settled: true });
+  const rests = calls.every((call) => call.settled || !call.started);
+  const since = clock.toolsSince;
+  return {
+    ...state,
+    calls,
+    progress: state.progress + 1,
+    clock:
+      rests && since !== null ? { ...clock, toolsMs: clock.toolsMs + at - since, toolsSince: null } : clock,
+  };
+}
+
+export const NO_CHARGE: Charge = { tokens: 0, micro_usd: 0 };
+
+/** Money that is unknown in one of them is unknown in the sum. */
+export function addCharge(a: Charge, b: Charge): Charge {
+  const money = a.micro_usd === null || b.micro_usd === null ? null : a.micro_usd + b.micro_usd;
+  return { tokens: a.tokens + b.tokens, micro_usd: money };
 }
 
 /** What the turn needs next. */

@@ -2,31 +2,35 @@ import { describe, expect, it } from 'vitest';
 import type { ScriptedResponse } from '../support/model-script.ts';
 import { createPerch, models, uniqueModel } from '../support/perch.ts';
 
-const FAILURES: Record<string, { response: ScriptedResponse; code: string }> = {
+/** What passes by itself is asked for three times; the stand-in's Retry-After is longer than a turn waits here. */
+const FAILURES: Record<string, { response: ScriptedResponse; code: string; attempts: number }> = {
   'refuses the key': {
     response: { status: 401, body: '{"error":{"message":"bad key"}}' },
     code: 'model_auth_failed',
+    attempts: 1,
   },
   'limits the rate': {
     response: { status: 429, headers: { 'retry-after': '2' }, body: '{}' },
     code: 'model_rate_limited',
+    attempts: 1,
   },
-  'fails inside': { response: { status: 500, body: 'oops' }, code: 'model_unavailable' },
-  hangs: { response: { hang: true }, code: 'model_stalled' },
+  'fails inside': { response: { status: 500, body: 'oops' }, code: 'model_unavailable', attempts: 3 },
+  hangs: { response: { hang: true }, code: 'model_stalled', attempts: 3 },
   'cuts the stream': {
     response: { text: 'a cut answer of a few words', cut_after: 2 },
     code: 'model_stream_cut',
+    attempts: 3,
   },
-  'sends garbage': { response: { garbage: true }, code: 'model_response_invalid' },
+  'sends garbage': { response: { garbage: true }, code: 'model_response_invalid', attempts: 1 },
 };
 
-describe.each(Object.entries(FAILURES))('a model that %s', (_, { response, code }) => {
+describe.each(Object.entries(FAILURES))('a model that %s', (_, { response, code, attempts }) => {
   it.each(['stand-in', 'stand-in-anthropic'])(
     'ends the turn with a stable code, and not the session (%s)',
     async (provider) => {
       const perch = await createPerch();
       const model = uniqueModel();
-      await models.script(model, [response, { text: 'Now it works.' }]);
+      await models.script(model, [...Array(attempts).fill(response), { text: 'Now it works.' }]);
       const session = await perch.open({ agent: 'stand-in', model: `${provider}/${model}` });
       const failed = await perch.ask(session, 'first');
       expect(failed.reason).toMatchObject({ kind: 'error', error: { code } });
@@ -34,7 +38,7 @@ describe.each(Object.entries(FAILURES))('a model that %s', (_, { response, code 
       expect(await perch.events(session, 'assistant/message')).toEqual([]);
       const next = await perch.ask(session, 'second');
       expect(next).toMatchObject({ turn: 2, text: 'Now it works.', reason: { kind: 'completed' } });
-      const [, second] = await models.requests(model);
+      const second = (await models.requests(model))[attempts];
       expect(second?.body).toContain('first');
       expect(second?.body).toContain('second');
     },

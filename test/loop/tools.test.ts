@@ -79,7 +79,7 @@ it('ends a turn that wants more steps than its agent may take, as its budget', a
   });
   const session = await perch.open({ agent: 'short', model: `stand-in/${model}` });
   const answer = await perch.ask(session, 'loop');
-  expect(answer.reason).toEqual({ kind: 'budget', budget: 'steps', limit: 2 });
+  expect(answer.reason).toEqual({ kind: 'budget', budget: 'steps', scope: 'turn', limit: 2, used: 2 });
   expect(await models.requests(model)).toHaveLength(2);
 });
 

@@ -68,7 +68,7 @@ describe('the text of a turn on a terminal', () => {
     ],
     [{ kind: 'blocked', by: 'guard', message: 'Not this.' }, /^blocked: .*Not this\./],
     [{ kind: 'max-tokens' }, /^max-tokens: /],
-    [{ kind: 'budget', budget: 'steps', limit: 2 }, /^budget: steps/],
+    [{ kind: 'budget', budget: 'steps', scope: 'turn', limit: 2 }, /^budget: steps/],
     [{ kind: 'aborted', by: 'key' }, /^aborted: /],
     [{ kind: 'interrupted', message: 'Again.' }, /^interrupted: Again\./],
   ])('fails with the reason: %j', (reason, expected) => {

@@ -69,8 +69,9 @@ const facts: Plugin = {
   onAssemble(assembly, { session }) {
     if (session.agent === 'late') assembly.variables.late_fact = 'declared late';
   },
-  onRequest(call, { session }) {
+  onRequest(call, { session, failure }) {
     if (session.agent === 'rerouted') call.model = 'rerouted-by-listener';
+    if (session.agent === 'falls-back' && failure) call.model = `${call.model}-fallback`;
   },
 };
 
@@ -85,7 +86,21 @@ export const testDeployment = defineDeployment({
     agent('stand-in', 'You are the stand-in agent.'),
     agent('claude', 'You are the other stand-in agent.', { model: 'stand-in-anthropic/claude' }),
     agent('narrow', 'You have one tool.', { tools: ['echo'] }),
-    agent('short', 'You take two steps.', { maxSteps: 2 }),
+    agent('short', 'You take two steps.', { budgets: { turn: { steps: 2 } } }),
+    agent('few-calls', 'You make two calls.', {
+      budgets: { turn: { toolCalls: 2 }, session: { toolCalls: 3 } },
+    }),
+    agent('few-tokens', 'You say little.', {
+      options: { maxOutputTokens: 100 },
+      budgets: { turn: { tokens: 2_000 }, session: { tokens: 4_000 } },
+    }),
+    agent('thrifty', 'You cost little.', {
+      model: 'stand-in/priced',
+      options: { maxOutputTokens: 100 },
+      budgets: { session: { usd: 0.01 } },
+    }),
+    agent('hasty', 'You have no time.', { budgets: { turn: { wallMs: 400 } } }),
+    agent('falls-back', 'You are {{model}}.'),
     agent('late', 'A fact: {{late_fact}}.'),
     agent('rerouted', 'You read {{model}} of {{provider}}.'),
     agent('unknown-variable', 'You are {{nobody}}.'),
@@ -101,4 +116,7 @@ export const testDeployment = defineDeployment({
     offline(),
   ],
   modelStallMs: 400,
+  stepMs: 1_000,
+  retry: { attempts: 3, baseMs: 20, capMs: 100, longestWaitMs: 1_000 },
+  prices: { 'stand-in/priced': { input: 1, output: 10 } },
 });

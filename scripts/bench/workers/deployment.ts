@@ -42,7 +42,7 @@ export const benchDeployment = defineDeployment({
         'ways. During an incident put what to do next first and the explanation after it. You are answered by ' +
         '{{model}} of {{provider}}.',
       tools: 'all',
-      maxSteps: 5_000,
+      budgets: { turn: { steps: 5_000 } },
     },
   ],
   plugins: [timeTools, catalogue, skillsPlugin],
