@@ -73,6 +73,7 @@ export const missingScope = define(403, 'missing_scope', 'The API key lacks a sc
 // Sessions
 export const sessionNotFound = define(404, 'session_not_found', 'There is no such session');
 export const sessionExists = define(409, 'session_exists', 'The session exists already');
+export const sessionBusy = define(409, 'session_busy', 'A turn is running');
 export const unknownAgent = define(422, 'unknown_agent', 'There is no such agent');
 export const unknownModel = define(422, 'unknown_model', 'There is no such model');
 export const idempotencyConflict = define(

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Outcome } from './errors.ts';
+import type { ForkSource } from './fork/types.ts';
 import type { AtStep } from './prompt/view-shape.ts';
 import type { SkillEntry } from './skills/types.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
@@ -29,7 +30,8 @@ export const sessionView = z.object({
   cwd: z.string(),
   metadata: z.record(z.string(), z.string()),
   created_at: z.number().int(),
-  status: z.enum(['idle', 'running']),
+  /** `damaged`: rows of it cannot be read; it takes no prompt until it is repaired. */
+  status: z.enum(['idle', 'running', 'damaged']),
   turns: z.number().int(),
   queued: z.number().int(),
   last_seq: z.number().int(),
@@ -99,10 +101,10 @@ export interface EventQuery {
 /**
  * A frame on a socket, in JSON. The worker turns it into SSE; a socket client reads it as it is.
  * `event` frames carry a logged event; `delta` frames carry text that is not yet logged; `ready` says that the
- * backlog is through and frames are live from here.
+ * backlog is through and frames are live from here. `cursor` is the place behind the frame, for `after`.
  */
 export type Frame =
-  | { frame: 'event'; seq: number; type: string; turn: number | null; data: string }
+  | { frame: 'event'; seq: number; type: string; turn: number | null; data: string; cursor?: string }
   | {
       frame: 'delta';
       turn: number;
@@ -112,16 +114,31 @@ export type Frame =
       offset: number;
       kind: 'text' | 'reasoning';
       text: string;
+      cursor?: string;
     }
   /** A new attempt of a step begins: what the client holds of the step's text is void. */
-  | { frame: 'restart'; turn: number; step: number; attempt: number }
+  | { frame: 'restart'; turn: number; step: number; attempt: number; cursor?: string }
   | { frame: 'ready'; last_seq: number }
-  /** The last frame: why the stream ends. Resume after `last_seq`. */
+  /** The last frame: why the stream ends. Resume after `last_seq`, or at the last cursor. */
   | { frame: 'dropped'; reason: string; last_seq: number }
   /** To a socket's client: answer with `{"type":"ack","n":n}`, so that what you have read is known. */
   | { frame: 'probe'; n: number }
   /** The answer to what a socket's client asked for: `error` is a problem document's code and detail, or null. */
-  | { frame: 'reply'; id: string | null; error: { code: string; detail: string } | null };
+  | { frame: 'reply'; id: string | null; error: { code: string; detail: string } | null }
+  /** The answer to a client's `{"type":"ping"}`. */
+  | { frame: 'pong' };
+
+/** Who holds a socket, as the worker found out: it tells the object in this header of the upgrade, as JSON. */
+export const SOCKET_GRANT_HEADER = 'perch-socket-grant';
+export const socketGrant = z.object({
+  /** `key:<id>` */
+  by: z.string(),
+  /** Whether the key may cancel. */
+  cancel: z.boolean(),
+  /** The worker itself: it reads whatever comes and bounds what it keeps, so nothing has to be acknowledged. */
+  trusted: z.boolean(),
+});
+export type SocketGrant = z.infer<typeof socketGrant>;
 
 /** A message waiting in the inbox. */
 export const queuedMessage = z.object({
@@ -162,7 +179,7 @@ export interface ForkSession {
 }
 
 /** What the worker calls. Every method of a session that does not exist answers `session_not_found`. */
-export interface SessionRpc {
+export interface SessionRpc extends ForkSource {
   create(input: CreateSession): Promise<Outcome<SessionView>>;
   view(): Promise<Outcome<SessionView>>;
   admit(input: AdmitMessage): Promise<Outcome<Receipt>>;
@@ -186,8 +203,9 @@ export interface SessionRpc {
   /** Erases storage, alarm and listing. */
   erase(): Promise<Outcome<null>>;
   /**
-   * A WebSocket upgrade. Query: `after=<seq>` (events after it, then live), or `message=<id>` (from that message's
-   * admission, known or still to come). Answers 404 where the session does not exist.
+   * A WebSocket upgrade. Query: `after=<cursor>` (what comes after it, then live), or `message=<id>` (from that message's
+   * admission, known or still to come). `SOCKET_GRANT_HEADER` says whose it is; without it, nobody's. Answers 404 where
+   * the session does not exist.
    */
   fetch(request: Request): Promise<Response>;
 }

@@ -30,16 +30,22 @@ export function createSkillUses(sql: SqlPort, log: Log, readState: () => Session
   const { openTurnSeq } = readState();
   if (openTurnSeq > 0) open = log.read(openTurnSeq, log.lastSeq(), TYPES).reduce(foldUses, []);
 
-  // It runs in the turn's own block of writes: no await stands between its end and this row.
-  log.observe((committed) => {
-    for (const { event } of committed) {
-      open = foldUses(open, event);
-      if (event.type !== 'turn/end' || open.length === 0) continue;
-      const uses = open.map((use) => toUse(use, findHeader(use.upTo ?? event.seq)));
-      sql.run('INSERT INTO uses (turn, uses) VALUES (?, ?)', event.turn, JSON.stringify(uses));
-      mayWait = true;
-    }
-  });
+  log.observe(
+    (committed) => {
+      open = committed.reduce((uses, { event }) => foldUses(uses, event), open);
+    },
+    undefined,
+    (committed) => {
+      let used = open;
+      for (const { event } of committed) {
+        used = foldUses(used, event);
+        if (event.type !== 'turn/end' || used.length === 0) continue;
+        const uses = used.map((use) => toUse(use, findHeader(use.upTo ?? event.seq)));
+        sql.run('INSERT INTO uses (turn, uses) VALUES (?, ?)', event.turn, JSON.stringify(uses));
+        mayWait = true;
+      }
+    },
+  );
 
   const findHeader = (upTo: number): RequestHeader | null => {
     const { headerSeq } = readState();

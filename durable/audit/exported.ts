@@ -8,6 +8,11 @@ export interface ExportedSession {
   blobs: ReadonlyMap<string, Uint8Array>;
 }
 
+/** One line of an export. `line` counts from 1. */
+export type ExportLine =
+  | { kind: 'event'; line: number; event: LogEvent }
+  | { kind: 'blob'; line: number; digest: string; bytes: Uint8Array };
+
 const place = z.object({ seq: z.number().int().positive(), at: z.number() });
 /** `{"blob": digest, "base64": …}`: a line between the events, before the first that needs it. */
 const blobLine = z.strictObject({ blob: z.string(), base64: z.base64() });
@@ -16,21 +21,33 @@ const blobLine = z.strictObject({ blob: z.string(), base64: z.base64() });
 export function parseExport(text: string): ExportedSession {
   const events: LogEvent[] = [];
   const blobs = new Map<string, Uint8Array>();
+  for (const entry of readExportLines(text)) {
+    if (entry.kind === 'event') events.push(entry.event);
+    else blobs.set(entry.digest, entry.bytes);
+  }
+  return { events, blobs };
+}
+
+/** The lines in order; empty ones are passed over. Throws for a line that is neither, naming its number. */
+export function* readExportLines(text: string): Generator<ExportLine> {
   for (const [i, line] of text.split('\n').entries()) {
-    if (line === '') continue;
+    if (line.trim() === '') continue;
     try {
-      const value: unknown = JSON.parse(line);
-      const blob = blobLine.safeParse(value);
-      if (blob.success) blobs.set(blob.data.blob, decodeBase64(blob.data.base64));
-      else {
-        const { seq, at } = place.parse(value);
-        events.push({ ...eventBody.parse(value), seq: seq as Seq, at });
-      }
+      yield parseLine(line, i + 1);
     } catch (error) {
       throw new Error(`line ${i + 1} of the export cannot be read`, { cause: error });
     }
   }
-  return { events, blobs };
+}
+
+function parseLine(text: string, line: number): ExportLine {
+  const value: unknown = JSON.parse(text);
+  const blob = blobLine.safeParse(value);
+  if (blob.success) {
+    return { kind: 'blob', line, digest: blob.data.blob, bytes: decodeBase64(blob.data.base64) };
+  }
+  const { seq, at } = place.parse(value);
+  return { kind: 'event', line, event: { ...eventBody.parse(value), seq: seq as Seq, at } };
 }
 
 function decodeBase64(text: string): Uint8Array {

@@ -1,2 +1,2 @@
 export { type AuditReport, auditSession, type Finding, type RebuiltRequest } from './audit.ts';
-export { type ExportedSession, parseExport } from './exported.ts';
+export { type ExportedSession, type ExportLine, parseExport, readExportLines } from './exported.ts';

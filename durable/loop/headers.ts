@@ -15,6 +15,13 @@ export interface Headers {
 export function createHeaders(log: Log, readState: () => SessionState): Headers {
   const builder = createHeaderBuilder();
   let current: BuiltHeader | null = null;
+  // A commit that was undone logged no header.
+  log.observe(
+    () => undefined,
+    () => {
+      current = null;
+    },
+  );
   const readNewest = (): RequestHeader | null => {
     const { headerSeq } = readState();
     if (headerSeq === 0) return null;

@@ -2,8 +2,8 @@
 import {
   type CallOptions,
   createPromptBuilder,
-  type ModelRequest,
   type PromptBuilder,
+  type RequestFrame,
   type ResolvedModel,
 } from '../models/index.ts';
 import { estimateTokens } from '../prompt/index.ts';
@@ -21,7 +21,7 @@ import {
 } from '../transcript/index.ts';
 
 export interface PromptCache {
-  toCall: (model: ResolvedModel, request: Pick<ModelRequest, 'system' | 'tools' | 'options'>) => CallOptions;
+  toCall: (model: ResolvedModel, request: RequestFrame) => CallOptions;
   /** The digest of a request with this header over the surface and the messages that are about to be on it. */
   digest: (header: RequestHeader, coming: readonly UserMessage[]) => string;
   /** What such a request sends, in tokens, as an estimate. */

@@ -83,11 +83,12 @@ export async function requestAnswer(
   attempt: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { model, system, schemas, call } = context;
+  const { turn, step, model, system, schemas, call } = context;
+  const place = { turn, step, attempt };
   let began = false;
   const asked = askModel(
     model,
-    ports.prompts.toCall(model, { system, tools: schemas, options: call.options }),
+    ports.prompts.toCall(model, { system, tools: schemas, options: call.options, place }),
     {
       signal,
       stallMs: ports.limits.modelStallMs,

@@ -5,6 +5,7 @@ import {
   addUsage,
   assertNever,
   type Interruption,
+  NO_USAGE,
   repairStep,
   type TurnEndReason,
   type TurnReceipt,
@@ -31,8 +32,11 @@ export async function endTurn(ports: LoopPorts, outcome: TurnOutcome): Promise<v
   const before = openTurnOf(ports);
   const { turn, step: steps, usage } = before;
   const receipt = ports.log.commit((append) => {
-    if (notEntered) accountFor(ports, append, turn, notEntered);
+    // A turn that ends before its first step takes its message with it, or it would be poison to the next one, too.
+    const claimed = notEntered?.claimed ?? (steps === 0 ? ports.inbox.peekForTurn() : []);
+    accountFor(ports, append, turn, { claimed, block: notEntered?.block ?? null });
     if (failed) appendFailure(append, before, failed);
+    if (reason.kind === 'aborted' || reason.kind === 'budget') keepShown(ports, append, before);
     for (const event of repairStep(before, interruptionOf(reason))) append(event);
     const spent = spendOfTurn(settleFailure(before, failed), ports.now());
     const written = describeTurn(ports, before, failed, spent);
@@ -56,6 +60,33 @@ function appendFailure(append: Append, { turn, step }: TurnState, failed: Reques
   const error = toFailure(toErrorData(failed.cause));
   const { attempt, began } = failed;
   append({ type: 'request/failed', turn, step, attempt, error, began, retry_at: null });
+}
+
+/**
+ * What people saw of an answer whose stream a restart cut off, where the turn ends instead of asking again. Its
+ * reasoning is left out: a provider takes it back only with a signature that never came.
+ */
+function keepShown(ports: LoopPorts, append: Append, state: TurnState): void {
+  const { turn, step, attempts: attempt, stepOpen, answered, pending } = state;
+  if (!stepOpen || answered) return;
+  const text = ports.stream
+    .soFar()
+    .map((shown) => (shown.frame === 'delta' && shown.kind === 'text' ? shown.text : ''))
+    .join('');
+  if (text === '') return;
+  append({
+    type: 'assistant/message',
+    turn,
+    step,
+    attempt,
+    content: [{ type: 'text', text }],
+    finish: 'aborted',
+    usage: NO_USAGE,
+    model: ports.headers.newest().model,
+    ...(pending ? { charge: pending } : {}),
+    interrupted: true,
+    surface: 'append',
+  });
 }
 
 /** A failure before the first piece of an answer is billed by nobody: what was set aside for it is free again. */
@@ -95,7 +126,7 @@ function accountFor(
   ports: LoopPorts,
   append: Append,
   turn: number,
-  { claimed, block }: StepNotEntered,
+  { claimed, block }: Pick<StepNotEntered, 'claimed' | 'block'>,
 ): void {
   for (const { message } of ports.inbox.remove(claimed)) {
     if (block) append({ type: 'inbox/discarded', message, cause: `blocked by ${block.by}` });

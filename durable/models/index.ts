@@ -5,6 +5,7 @@ export { classifyModelError } from './classify.ts';
 export {
   anthropic,
   createModelResolver,
+  type ModelEnv,
   offline,
   openaiCompatible,
   type ProviderDefinition,
@@ -12,6 +13,8 @@ export {
   workersAi,
 } from './providers.ts';
 export { type AnswerOutcome, askModel, type ReadOptions } from './read-stream.ts';
+export { type Recording, type RecordingSource, recordModels } from './recording.ts';
+export { createReplayModel, replay } from './replay.ts';
 export { checkRoute, parseRoute } from './route.ts';
 export { createPromptBuilder, type PromptBuilder, toCallOptions } from './to-call.ts';
 export type {
@@ -20,6 +23,7 @@ export type {
   ModelAnswer,
   ModelRequest,
   ModelResolver,
+  RequestFrame,
   ResolvedModel,
   ToolSchema,
 } from './types.ts';

@@ -53,6 +53,23 @@ export interface OpenAiCompatibleOptions extends ProviderAddress {
   maxTokensField?: 'max_tokens' | 'max_completion_tokens';
 }
 
+const loadAnthropic = keepModule(() => import('@ai-sdk/anthropic'));
+const loadOpenAiCompatible = keepModule(() => import('@ai-sdk/openai-compatible'));
+const loadWorkersAi = keepModule(() => import('workers-ai-provider'));
+const loadOffline = keepModule(() => import('./offline.ts'));
+
+/**
+ * A module that is loaded when a session first needs it, then kept. The module is every session's; the promise of one that
+ * is being loaded belongs to the session that asked, and is nobody's when that is killed.
+ */
+function keepModule<T>(load: () => Promise<T>): () => Promise<T> {
+  let kept: { module: T } | null = null;
+  return async () => {
+    kept ??= { module: await load() };
+    return kept.module;
+  };
+}
+
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 const IMAGES_AND_PDF = [...IMAGES, 'application/pdf'] as const;
 
@@ -63,7 +80,7 @@ export function anthropic(options: AnthropicOptions = {}): ProviderDefinition {
     create(env) {
       const address = readAddress(name, { ...options, key, baseUrl }, env);
       const load = loadOnce(async () => {
-        const { createAnthropic } = await import('@ai-sdk/anthropic');
+        const { createAnthropic } = await loadAnthropic();
         return createAnthropic({
           baseURL: address.baseUrl,
           apiKey: address.key ?? '',
@@ -90,7 +107,7 @@ export function openaiCompatible(options: OpenAiCompatibleOptions): ProviderDefi
     create(env) {
       const address = readAddress(name, options, env);
       const load = loadOnce(async () => {
-        const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+        const { createOpenAICompatible } = await loadOpenAiCompatible();
         return createOpenAICompatible({
           name,
           baseURL: address.baseUrl,
@@ -123,7 +140,7 @@ export function workersAi(
       const ai = env[binding];
       if (!isAiBinding(ai)) throw toNotConfigured(name, binding);
       const load = loadOnce(async () => {
-        const { createWorkersAI } = await import('workers-ai-provider');
+        const { createWorkersAI } = await loadWorkersAi();
         return createWorkersAI({ binding: ai });
       });
       return {
@@ -144,7 +161,7 @@ export function offline(): ProviderDefinition {
       marksSource: true,
       accepts: toAccepts(['image/*', 'application/pdf']),
       async model(id) {
-        const { createOfflineModel, OFFLINE_MODELS } = await import('./offline.ts');
+        const { createOfflineModel, OFFLINE_MODELS } = await loadOffline();
         const pause = OFFLINE_MODELS[id];
         if (pause === undefined) throw toUnknownModel('offline', id, Object.keys(OFFLINE_MODELS));
         return createOfflineModel(id, pause);

@@ -17,7 +17,7 @@ import {
   type SurfaceEvent,
 } from '../transcript/events.ts';
 import { type BlobReader, toToolOutput, toUserParts } from './content.ts';
-import type { CallOptions, ModelRequest, ResolvedModel, ToolSchema } from './types.ts';
+import type { CallOptions, ModelRequest, RequestFrame, ResolvedModel, ToolSchema } from './types.ts';
 
 type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
 type AssistantPart = AssistantMessage['content'][number];
@@ -32,7 +32,7 @@ export interface PromptBuilder {
   /** Forgets everything: for a surface whose past was replaced. Another model needs another builder. */
   reset: () => void;
   /** The call for what was appended. The prompt array is the builder's own: it grows with the next `append`. */
-  toCall: (request: Pick<ModelRequest, 'system' | 'tools' | 'options'>) => CallOptions;
+  toCall: (request: RequestFrame) => CallOptions;
 }
 
 /** Converts a whole request at once. */
@@ -107,7 +107,7 @@ export function createPromptBuilder(model: ResolvedModel, readBlob: BlobReader):
       return {
         prompt: request.system === '' ? prompt.slice(1) : prompt,
         ...(tools.to.length > 0 ? { tools: tools.to } : {}),
-        ...toSettings(request.options),
+        ...toSettings(model.traits.marksPlace ? markPlace(request) : request.options),
       };
     },
   };
@@ -124,6 +124,12 @@ function toSystemMessage(system: string, model: ResolvedModel): LanguageModelV4M
 
 function toFunctionTool(tool: ToolSchema): LanguageModelV4FunctionTool {
   return { type: 'function', name: tool.name, description: tool.description, inputSchema: tool.input };
+}
+
+function markPlace({ options, place }: RequestFrame): ModelOptions {
+  return place
+    ? { ...options, providerOptions: { ...options.providerOptions, perch: { ...place } } }
+    : options;
 }
 
 /** Settings in one fixed order; only those that are set. */

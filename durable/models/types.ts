@@ -19,6 +19,15 @@ export interface ProviderTraits {
   toolResultMedia?: boolean;
   /** Messages carry their source as `providerOptions.perch`: for a model inside the worker, never for the wire. */
   marksSource?: boolean;
+  /** Requests carry their place as `providerOptions.perch`: for a model that serves a recording. */
+  marksPlace?: boolean;
+}
+
+/** Which request of its session one is. All count from 1. */
+export interface RequestPlace {
+  turn: number;
+  step: number;
+  attempt: number;
 }
 
 /** A route's model, ready to stream. */
@@ -56,9 +65,14 @@ export interface ModelRequest {
   system: string;
   tools: readonly ToolSchema[];
   options: ModelOptions;
+  /** Told to models whose traits ask for it, and to no other. */
+  place?: RequestPlace;
   surface: readonly SurfaceEvent[];
   readBlob: (digest: string) => Uint8Array;
 }
+
+/** A request but for its messages, which a prompt builder has taken in already. */
+export type RequestFrame = Pick<ModelRequest, 'system' | 'tools' | 'options' | 'place'>;
 
 export type CallOptions = LanguageModelV4CallOptions;
 

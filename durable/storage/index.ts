@@ -1,9 +1,11 @@
 export { type Blobs, createBlobs } from './blobs.ts';
 export { sha256Hex } from './digest.ts';
-export { isInitialised, migrate } from './schema.ts';
+export { clearRows, FATE_KEY, FATE_TYPES, isInitialised, migrate } from './schema.ts';
 export {
   type Identity,
+  markErasing,
   readIdentity,
+  readPlace,
   readState,
   type SessionState,
   writeIdentity,

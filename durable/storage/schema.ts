@@ -5,9 +5,9 @@
  * | table    | holds                                            | lifetime                                     |
  * |----------|--------------------------------------------------|----------------------------------------------|
  * | schema   | the version, one row                             | the session's                                |
- * | session  | who and what this session is, one row            | the session's; never updated                 |
+ * | session  | who and what this session is, one row            | the session's; marked when it is erased      |
  * | state    | whether a turn is open, and counters, one row    | the session's; updated at a turn's two ends  |
- * | events   | the log, `seq` from 1 without a gap              | the session's; never updated                 |
+ * | events   | the log, `seq` from 1 without a gap              | the session's; never updated but by a repair |
  * | surface  | ranges of `seq` that the model sees, in order    | appends cost no row: the last range is open  |
  * | inbox    | admitted messages that no step has claimed       | until claimed or discarded                   |
  * | receipts | answers to requests with an Idempotency-Key      | the session's                                |
@@ -16,6 +16,14 @@
  * | uses     | skills that a turn used, JSON, one row a turn    | until the tenant's directory has them        |
  */
 import type { SqlPort } from './sql.ts';
+
+/**
+ * The message that an event admits or discards. Queries must repeat both texts for the index to serve them. A row that is
+ * no JSON has none: it must not stop the index from being made.
+ */
+export const FATE_KEY =
+  "CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.message.id'), json_extract(data, '$.message')) END";
+export const FATE_TYPES = "type IN ('inbox/admitted', 'inbox/discarded')";
 
 const MIGRATIONS: readonly (readonly string[])[] = [
   [
@@ -87,6 +95,11 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     "ALTER TABLE state ADD COLUMN cancel TEXT NOT NULL DEFAULT 'null'",
     "ALTER TABLE session ADD COLUMN parent TEXT NOT NULL DEFAULT 'null'",
   ],
+  [
+    'ALTER TABLE session ADD COLUMN erasing INTEGER NOT NULL DEFAULT 0',
+    // What became of a message, without a search: a row more for each that is admitted or discarded, none for others.
+    `CREATE INDEX message_fates ON events (${FATE_KEY}) WHERE ${FATE_TYPES}`,
+  ],
 ];
 
 /** Whether anything was ever stored here. Asking stores nothing, so a probe for a session leaves no trace. */
@@ -106,4 +119,14 @@ export function migrate(sql: SqlPort): void {
     for (const migration of MIGRATIONS.slice(version)) for (const statement of migration) sql.run(statement);
     sql.run('UPDATE schema SET version = ?', MIGRATIONS.length);
   });
+}
+
+/** Empties what an unfinished copy of another session may have written: the database is then as `migrate` makes it. */
+export function clearRows(sql: SqlPort): void {
+  const isEmpty = ['events', 'blobs'].every(
+    (table) => sql.all(`SELECT 1 FROM ${table} LIMIT 1`).length === 0,
+  );
+  if (isEmpty) return;
+  for (const table of ['events', 'blobs', 'surface']) sql.run(`DELETE FROM ${table}`);
+  sql.run('INSERT INTO surface (ordinal, first, last) VALUES (1, 1, NULL)');
 }

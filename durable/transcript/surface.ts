@@ -5,7 +5,7 @@
 import type { SqlPort } from '../storage/index.ts';
 import type { MessageSource, SurfaceEvent } from './events.ts';
 import type { Committed, Log } from './log.ts';
-import { isSurfaceEvent } from './surface-fold.ts';
+import { isReset, isSurfaceEvent } from './surface-fold.ts';
 
 export interface SurfaceRange {
   first: number;
@@ -59,11 +59,20 @@ function readRanges(sql: SqlPort): SurfaceRange[] {
 
 /** Writes the ranges after a replacement: part of the commit that appends the event at `seq`. */
 export function replaceOnSurface(sql: SqlPort, seq: number, shadowed: readonly number[]): void {
-  const ranges = replaceInRanges(readRanges(sql), seq, shadowed);
+  writeRanges(sql, replaceInRanges(readRanges(sql), seq, shadowed));
+}
+
+export function writeRanges(sql: SqlPort, ranges: readonly SurfaceRange[]): void {
   sql.run('DELETE FROM surface');
   for (const [i, range] of ranges.entries()) {
     sql.run('INSERT INTO surface (ordinal, first, last) VALUES (?, ?, ?)', i + 1, range.first, range.last);
   }
+}
+
+/** Leaves only what comes after the event at `seq`: part of the commit that appends it. */
+export function resetSurface(sql: SqlPort, seq: number): void {
+  sql.run('DELETE FROM surface');
+  sql.run('INSERT INTO surface (ordinal, first, last) VALUES (1, ?, NULL)', seq + 1);
 }
 
 /** Reads the surface on first use, and follows the log from there. */
@@ -76,6 +85,10 @@ export function createSurface(sql: SqlPort, log: Log): Surface {
   };
   log.observe((committed: Committed[]) => {
     for (const { event } of committed) {
+      if (isReset(event)) {
+        loaded = null;
+        generation++;
+      }
       if (!isSurfaceEvent(event)) continue;
       if (event.surface === 'append') {
         loaded?.push(event);

@@ -3,13 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { runCommand } from '../check/command.ts';
 
-/** The path of the bundle's one module. `name` is the entry's, below `scripts/bench/workers`. */
+/** The path of the bundle's one module. `name` is the entry's, below `from`. */
 export async function bundleWorker(
   name: string,
-  options: { into: string; compatibilityDate: string },
+  options: { into: string; compatibilityDate: string; from?: string },
 ): Promise<string> {
   const config = join(options.into, `${name}.wrangler.json`);
-  const main = resolve('scripts/bench/workers', `${name}.ts`);
+  const main = resolve(options.from ?? 'scripts/bench/workers', `${name}.ts`);
   await writeFile(config, JSON.stringify({ name, main, compatibility_date: options.compatibilityDate }));
   const outdir = join(options.into, name);
   await wrangler(['deploy', '--dry-run', '--config', config, '--outdir', outdir]);

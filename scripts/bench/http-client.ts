@@ -1,10 +1,14 @@
-/** The benchmark's client: one kept connection, and the moment at which the first text came. */
+/**
+ * The benchmark's client: kept connections, one for as long as one request follows the other, and the moment at which the
+ * first text came.
+ */
 import { Agent, type IncomingMessage, request as startRequest } from 'node:http';
 import { nowMs } from './clock.ts';
 
 /** Nothing here takes seconds: a service that hangs fails the benchmark and does not hang it. */
 const TIMEOUT_MS = 30_000;
-const agent = new Agent({ keepAlive: true, maxSockets: 4, noDelay: true });
+export const MOST_CONNECTIONS = 16;
+const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS, noDelay: true });
 
 export interface Answer {
   status: number;

@@ -10,6 +10,8 @@ export interface ModelProcess {
   baseUrl: string;
   /** The requests for a model since they were last asked for, in order. */
   records: (model: string) => Promise<RequestRecord[]>;
+  /** When each request for a model began, answered or not; `nowMs()`. */
+  begun: (model: string) => Promise<number[]>;
   body: (model: string) => Promise<unknown>;
   stop: () => void;
 }
@@ -31,6 +33,7 @@ export async function startModelServer(): Promise<ModelProcess> {
   return {
     baseUrl: `${origin}/v1`,
     records: async (model) => z.array(requestRecord).parse(await get(`/records?model=${model}`)),
+    begun: async (model) => z.array(z.number()).parse(await get(`/begun?model=${model}`)),
     body: (model) => get(`/body?model=${model}`),
     stop: () => child.kill(),
   };

@@ -6,7 +6,7 @@ export const requestRecord = z.object({
   began: z.number(),
   /** Its body was there. */
   arrived: z.number(),
-  /** The last piece of the answer was handed to the socket. */
+  /** The last piece of the answer was handed to the socket, or nobody read it any more. */
   ended: z.number(),
   bytes: z.number(),
 });

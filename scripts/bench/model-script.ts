@@ -1,6 +1,8 @@
 /**
- * What the stand-in model says. Its name is the script: `calls-<n>` and anything behind it calls the tool `look_up` in
- * n answers of a turn, each after a sentence, and then answers with text. Pure.
+ * What the stand-in model says. Its name is the script, with anything behind it. Pure.
+ *
+ *   calls-<n>               calls the tool `look_up` in n answers of a turn, each after a sentence, then answers with text
+ *   deltas-<n>-every-<ms>   answers with n pieces of text, so far apart; 0 is as fast as it goes
  */
 const SENTENCE =
   'The entry of the catalogue says what the service does, who owns it and where its run book is. ';
@@ -10,6 +12,12 @@ const CALL_DELTAS = 10;
 const DELTA_CHARS = 12;
 
 type Message = { role: string };
+const PACED = /^deltas-(\d+)-every-(\d+)/;
+
+/** Milliseconds from one piece of an answer to the next; null where they follow each other at once. */
+export function paceOf(model: string): number | null {
+  return Number(PACED.exec(model)?.[2] ?? '0') || null;
+}
 
 /** The answer's payloads, without their framing. `messages` are the request's. */
 export function planAnswer(model: string, messages: readonly Message[]): string[] {
@@ -17,7 +25,8 @@ export function planAnswer(model: string, messages: readonly Message[]): string[
   const lastPrompt = messages.findLastIndex(({ role }) => role === 'user');
   const answered = messages.slice(lastPrompt).filter(({ role }) => role === 'tool').length;
   const total = messages.filter(({ role }) => role === 'tool').length;
-  const payloads = answered < calls ? sayCall(model, total) : sayText(model);
+  const payloads =
+    answered < calls ? sayCall(model, total) : sayText(model, Number(PACED.exec(model)?.[1] ?? TEXT_DELTAS));
   return payloads.map((payload) => JSON.stringify(payload));
 }
 
@@ -44,10 +53,10 @@ function usage(model: string): object {
   };
 }
 
-function sayText(model: string): object[] {
+function sayText(model: string, deltas: number): object[] {
   return [
     choice(model, { role: 'assistant', content: '' }),
-    ...pieces(model, TEXT_DELTAS),
+    ...pieces(model, deltas),
     choice(model, {}, 'stop'),
     usage(model),
   ];

@@ -4,6 +4,7 @@
  *   POST /v1/chat/completions   OpenAI-compatible, streaming; the model's name says what it answers (`planAnswer`)
  *   GET  /records?model=<name>  the requests for that model so far, as `RequestRecord[]`; forgets them
  *   GET  /body?model=<name>     the newest request's body
+ *   GET  /begun?model=<name>    when each request for that model began (`nowMs()`), answered or not
  *   GET  /clock                 this process's `nowMs()`
  *
  * Prints its port on a line of its own. It ends with its parent: when its standard input closes.
@@ -12,10 +13,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { z } from 'zod';
 import { nowMs } from './clock.ts';
 import type { RequestRecord } from './model-record.ts';
-import { planAnswer } from './model-script.ts';
+import { paceOf, planAnswer } from './model-script.ts';
 
 const records = new Map<string, RequestRecord[]>();
 const bodies = new Map<string, string>();
+const begun = new Map<string, number[]>();
 
 const chat = z.object({
   model: z.string(),
@@ -28,25 +30,44 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Each piece leaves in a turn of its own, as fast as the event loop goes: many small packets, like a model's. */
+function add<T>(lists: Map<string, T[]>, key: string, value: T): void {
+  const known = lists.get(key);
+  if (known) known.push(value);
+  else lists.set(key, [value]);
+}
+
+/** Until it is `due` (`nowMs()`), or for one turn of the event loop. */
+function waitUntil(due: number): Promise<void> {
+  const left = due - nowMs();
+  return new Promise((resolve) => (left > 0 ? setTimeout(resolve, left) : setImmediate(resolve)));
+}
+
+/**
+ * Each piece leaves in a turn of its own, as fast as the event loop goes or at the model's pace: many small packets, like a
+ * model's. It stops when nobody reads any more.
+ */
 async function answerChat(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const began = nowMs();
   const body = await readBody(request);
   const arrived = nowMs();
   const { model, messages } = chat.parse(JSON.parse(body));
+  add(begun, model, began);
+  bodies.set(model, body);
   const payloads = planAnswer(model, messages);
+  const pace = paceOf(model);
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   response.flushHeaders();
-  for (const payload of payloads) {
+  const since = nowMs();
+  for (const [i, payload] of payloads.entries()) {
+    if (response.destroyed) break;
     response.write(`data: ${payload}\n\n`);
-    await new Promise((resolve) => setImmediate(resolve));
+    // Due by the time since the first: what one piece lost the next ones make good.
+    const isLast = i === payloads.length - 1;
+    await waitUntil(pace === null || isLast ? 0 : since + (i + 1) * pace);
   }
   const record: RequestRecord = { began, arrived, ended: nowMs(), bytes: body.length };
   response.end('data: [DONE]\n\n');
-  const known = records.get(model);
-  if (known) known.push(record);
-  else records.set(model, [record]);
-  bodies.set(model, body);
+  add(records, model, record);
 }
 
 const server = createServer((request, response) => {
@@ -67,6 +88,9 @@ const server = createServer((request, response) => {
     case '/records':
       sendJson(records.get(model) ?? []);
       records.delete(model);
+      return;
+    case '/begun':
+      sendJson(begun.get(model) ?? []);
       return;
     case '/body':
       sendJson(JSON.parse(bodies.get(model) ?? 'null'));

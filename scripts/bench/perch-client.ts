@@ -21,16 +21,30 @@ export function keyEntry(): { key: string; value: KeyRecord } {
 }
 
 const created = z.looseObject({ id: z.string() });
+const viewed = z.looseObject({ status: z.string(), last_seq: z.number() });
 const rowCounts = z.object({ rows: z.number(), alarms: z.number() });
 const turnEnd = z.looseObject({ reason: z.looseObject({ kind: z.string() }) });
 
+/** An event of the log, as far as the benchmark looks at it. */
+const logged = z.looseObject({ seq: z.number(), at: z.number(), type: z.string() });
+export type LoggedEvent = z.infer<typeof logged>;
+
 export interface PerchClient {
+  /** The service, and what every request to it has to say: for streams that are read elsewhere. */
+  url: string;
+  headers: Record<string, string>;
   /** Creates a session that asks this model (`provider/model`); its id. */
   open: (model: string) => Promise<string>;
   /** A prompt whose turn is streamed to its end. Throws where it did not complete. */
   prompt: (session: string, text: string) => Promise<Answer>;
-  /** A prompt that is answered with a receipt; returns when the turn is over, seen from outside. */
+  /** A prompt that is answered with a receipt, at once. */
+  post: (session: string, text: string) => Promise<void>;
+  /** The same; returns when the turn is over, seen from outside. */
   promptUnwatched: (session: string, text: string) => Promise<void>;
+  cancel: (session: string) => Promise<void>;
+  lastSeq: (session: string) => Promise<number>;
+  /** The events after a seq, 1,000 at the most. */
+  events: (session: string, after: number) => Promise<LoggedEvent[]>;
   marks: (model: string) => Promise<number[]>;
   seed: (session: string, events: number) => Promise<number>;
   /** Milliseconds that a look at the next prompt takes. */
@@ -40,7 +54,12 @@ export interface PerchClient {
   rows: (session: string) => Promise<z.infer<typeof rowCounts>>;
   /** Ends the object. Throws where the next request would not find a new one. */
   evict: (session: string) => Promise<void>;
+  /** A loop of its own answers `turns` prompts in a row, with its rooms on disk or in memory. Returns when it has. */
+  runLoop: (run: { rooms: Rooms; model: string; turns: number }) => Promise<void>;
 }
+
+/** Where a loop's rooms are: `disk` is as the session has them. */
+export type Rooms = 'disk' | 'memory';
 
 const POLL_MS = 20;
 
@@ -52,12 +71,14 @@ export function createPerchClient(url: string): PerchClient {
   };
   const post = (session: string, accept: string, body: object): Promise<Answer> =>
     send('POST', `${url}/v1/sessions/${session}/messages`, { headers: { ...headers, accept }, body });
-  const view = async (session: string): Promise<{ status: string }> => {
+  const view = async (session: string): Promise<z.infer<typeof viewed>> => {
     const answer = await send('GET', `${url}/v1/sessions/${session}`, { headers });
-    return z.looseObject({ status: z.string() }).parse(JSON.parse(answer.text));
+    return viewed.parse(JSON.parse(answer.text));
   };
   const countBuilt = async (): Promise<number> => z.number().parse(await bench('built', {}));
   return {
+    url,
+    headers,
     async open(model) {
       const { text } = await send('POST', `${url}/v1/sessions`, { headers, body: { model } });
       return created.parse(JSON.parse(text)).id;
@@ -70,11 +91,24 @@ export function createPerchClient(url: string): PerchClient {
       }
       return answer;
     },
+    async post(session, text) {
+      await post(session, 'application/json', { text });
+    },
     async promptUnwatched(session, text) {
       await post(session, 'application/json', { text });
       while ((await view(session)).status !== 'idle') {
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
+    },
+    async cancel(session) {
+      await send('POST', `${url}/v1/sessions/${session}/cancel`, { headers, body: {} });
+    },
+    lastSeq: async (session) => (await view(session)).last_seq,
+    async events(session, after) {
+      const { text } = await send('GET', `${url}/v1/sessions/${session}/events?limit=1000&after=${after}`, {
+        headers,
+      });
+      return z.object({ data: z.array(logged) }).parse(JSON.parse(text)).data;
     },
     marks: async (model) => z.array(z.number()).parse(await bench('marks', { model })),
     seed: async (session, events) =>
@@ -92,6 +126,9 @@ export function createPerchClient(url: string): PerchClient {
       await bench('evict', { session });
       // The second call met the first one's successor, and ended it too.
       if ((await countBuilt()) === before) throw new Error('the object was not evicted');
+    },
+    async runLoop({ rooms, model, turns }) {
+      await bench('loop', { rooms, model, turns: String(turns) });
     },
   };
 }

@@ -7,6 +7,10 @@ const GOALS: readonly { pattern: RegExp; limit: number; below: boolean }[] = [
   { pattern: /^rows_per_step$/, limit: 8, below: false },
   { pattern: /^open_ms@/, limit: 15, below: true },
   { pattern: /^worker_gzip_kb$/, limit: 500, below: true },
+  { pattern: /^recovery_/, limit: 5_000, below: true },
+  { pattern: /^resume_ms@/, limit: 20, below: true },
+  { pattern: /^rows_2000@/, limit: 60, below: true },
+  { pattern: /^viewers_.*_repeated@/, limit: 0, below: false },
 ];
 
 /** A table of text. */

@@ -60,7 +60,7 @@ async function startStand(
     {
       name: 'perch',
       module: perchModule,
-      objects: { SESSIONS: 'Session', DIRECTORIES: 'Directory' },
+      objects: { SESSIONS: 'Session', DIRECTORIES: 'Directory', LOOPS: 'LoopObject' },
       vars: { MODEL_SERVER: model.baseUrl, OBJECT_NAME_SECRET: SECRET },
       kv: { bindings: ['KEYS', 'SKILLS'], module: kvModule, entries: await kvEntries() },
     },

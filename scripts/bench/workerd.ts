@@ -1,9 +1,10 @@
 /** Runs a worker on workerd itself, with a configuration of our own: nothing stands between the client and it. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { nowMs } from './clock.ts';
 
 export interface WorkerSpec {
   name: string;
@@ -19,14 +20,22 @@ export interface WorkerSpec {
 }
 
 export interface RunningWorker {
+  /** The same over restarts. */
   url: string;
   /** Of the inspector, where one was asked for. */
   inspector: string | null;
-  pid: number;
+  /** Of the process that runs now. */
+  pid: () => number;
   stop: () => Promise<void>;
+  /** Ends it at once, in the middle of whatever it does. Resolves when the process is gone. */
+  kill: () => Promise<void>;
+  /** Starts it again on its disk and its port. The moment (`nowMs()`) at which it listened. */
+  restart: () => Promise<number>;
 }
 
 const DRAIN_MS = 1_000;
+const CONFIG = 'config.capnp';
+const ANY_PORT = 0;
 
 /** The runtime that wrangler brings, so that there is one of it. */
 function findWorkerd(): string {
@@ -36,10 +45,7 @@ function findWorkerd(): string {
 
 const controlEvent = z.looseObject({ event: z.string(), port: z.number().optional() });
 
-/**
- * Starts it with its state in `folder`. `log` gets what it prints. The inspector, where wanted, is for profiles; it
- * makes the worker slower.
- */
+/** Starts it with its state in `folder`. The inspector, where wanted, is for profiles; it makes the worker slower. */
 export async function startWorker(
   spec: WorkerSpec,
   folder: string,
@@ -50,9 +56,47 @@ export async function startWorker(
   // An absolute path of an `embed` is looked up among the runtime's own files, so modules lie beside the configuration.
   await copyFile(spec.module, join(folder, 'main.js'));
   if (spec.kv) await copyFile(spec.kv.module, join(folder, 'kv.js'));
-  const config = join(folder, 'config.capnp');
-  await writeFile(config, toConfig(spec, state));
-  const args = ['serve', config, '--control-fd=3'];
+  const start = async (port: number): Promise<Life> => {
+    await writeFile(join(folder, CONFIG), toConfig(spec, state, port));
+    return beginLife(folder, inspect);
+  };
+  let life = await start(ANY_PORT);
+  const { port, inspector } = life;
+  const kill = async (): Promise<void> => {
+    life.child.kill('SIGKILL');
+    await life.ended;
+  };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    inspector,
+    pid: () => life.child.pid ?? 0,
+    kill,
+    async restart() {
+      life = await start(port);
+      return life.listenedAt;
+    },
+    async stop() {
+      life.child.kill('SIGTERM');
+      // It waits for the requests in it; what is in it now is of no interest any more.
+      const timer = setTimeout(() => life.child.kill('SIGKILL'), DRAIN_MS);
+      await life.ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** One process of the runtime. */
+interface Life {
+  child: ChildProcess;
+  port: number;
+  inspector: string | null;
+  listenedAt: number;
+  ended: Promise<void>;
+}
+
+/** Resolves when it listens. Its standard error is shown where BENCH_VERBOSE is set. */
+async function beginLife(folder: string, inspect: boolean): Promise<Life> {
+  const args = ['serve', join(folder, CONFIG), '--control-fd=3'];
   if (inspect) args.push('--inspector-addr=127.0.0.1:0');
   const child = spawn(findWorkerd(), args, {
     cwd: folder,
@@ -70,23 +114,18 @@ export async function startWorker(
         resolve(found);
     });
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`workerd ended with ${code}: ${spec.name}`)));
+    child.once('exit', (code) => reject(new Error(`workerd ended with ${code}`)));
   });
   return {
-    url: `http://127.0.0.1:${ports['listen']}`,
+    child,
+    port: ports['listen'] ?? ANY_PORT,
     inspector: inspect ? `http://127.0.0.1:${ports['listen-inspector']}` : null,
-    pid: child.pid ?? 0,
-    async stop() {
-      child.kill('SIGTERM');
-      // It waits for the requests in it; what is in it now is of no interest any more.
-      const timer = setTimeout(() => child.kill('SIGKILL'), DRAIN_MS);
-      await ended;
-      clearTimeout(timer);
-    },
+    listenedAt: nowMs(),
+    ended,
   };
 }
 
-function toConfig(spec: WorkerSpec, state: string): string {
+function toConfig(spec: WorkerSpec, state: string, port: number): string {
   const bindings = [
     ...Object.entries(spec.objects).map(
       ([binding, className]) => `(name = ${quote(binding)}, durableObjectNamespace = ${quote(className)})`,
@@ -113,7 +152,7 @@ const config :Workerd.Config = (
     (name = "state", disk = (path = ${quote(state)}, writable = true)),
     (name = "internet", network = (allow = ["private"])),
   ],
-  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 `;
 }

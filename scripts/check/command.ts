@@ -9,10 +9,18 @@ export interface Outcome {
   note?: string;
 }
 
-/** Runs a program of `node_modules/.bin`, or else of the system, in the current folder. */
-export function runCommand(name: string, args: readonly string[]): Promise<Outcome> {
+/** Runs a program of `node_modules/.bin`, or else of the system, in the current folder or in `cwd`. */
+export function runCommand(
+  name: string,
+  args: readonly string[],
+  { cwd, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
+): Promise<Outcome> {
   return new Promise((done) => {
-    const child = spawn(name, args, { env: makeEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(name, args, {
+      ...(cwd === undefined ? {} : { cwd }),
+      env: { ...makeEnvironment(), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const pieces: Buffer[] = [];
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (piece: Buffer) => pieces.push(piece));

@@ -19,12 +19,15 @@ export const CORE: readonly string[] = [
   'durable/transcript/{events,repair,request-digest,surface-fold,turn-state}.ts',
   'durable/audit/*.ts',
   // Requests and answers of models, without the wire.
-  'durable/models/{classify,collect,content,offline-reply,to-call,types}.ts',
+  'durable/models/{classify,collect,content,offline-reply,recording,to-call,types}.ts',
   // SHA-256 of a value: the one use of a crypto module.
   'durable/storage/digest.ts',
+  // Streams: places in them, what a socket's client says, how far it is behind.
+  'durable/stream-cursor.ts',
+  'durable/subscribers/{flow,requests}.ts',
   // The edge: what is read from and written to HTTP.
   'worker/http/{json-depth,prefer,problem,scrub}.ts',
-  'worker/stream/{cursor,frames,sse,turn}.ts',
+  'worker/stream/{frames,sse,turn}.ts',
 ];
 
 /** Packages that compute and do nothing else. */

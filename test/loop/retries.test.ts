@@ -205,3 +205,32 @@ it('ends a turn that kills its object again and again, and takes the next prompt
   clearFaults();
   expect(await perch.ask(session, 'and now')).toMatchObject({ turn: 2, text: 'fine' });
 });
+
+it('keeps what people saw when the object is killed right after a cancel was acknowledged', async () => {
+  const perch = await createPerch();
+  const model = uniqueModel();
+  await models.script(model, [{ text: 'one two three four five', deltas: 5, hang_after: 4 }]);
+  const session = await perch.open({ agent: 'stand-in', model: `stand-in/${model}` });
+  const response = await perch.request(
+    'POST',
+    `/v1/sessions/${session}/messages`,
+    { text: 'hello' },
+    { accept: 'text/event-stream' },
+  );
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (let seen = ''; !seen.includes('two'); seen += (await reader?.read())?.value ?? '');
+  // The cancel is kept, and the object dies before the turn has ended.
+  planFaults((point): void | Promise<void> => {
+    if (point === 'request.answered') return new Promise<void>(() => undefined);
+  });
+  await perch.request('POST', `/v1/sessions/${session}/cancel`);
+  await abortAllDurableObjects();
+  clearFaults();
+  await runDurableObjectAlarm(sessionStub(perch, session));
+  await expect.poll(() => perch.events(session, 'turn/end')).toMatchObject([{ reason: { kind: 'aborted' } }]);
+  const [message] = await perch.events(session, 'assistant/message');
+  expect(message).toMatchObject({ interrupted: true, attempt: 1 });
+  expect(JSON.stringify(message)).toContain('one two');
+  expect(await models.requests(model)).toHaveLength(1);
+  await reader?.cancel();
+});

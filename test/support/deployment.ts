@@ -1,6 +1,6 @@
 /** The deployment that tests run against: models of the stand-in server, and agents that are wrong in one way each. */
 import { z } from 'zod';
-import { anthropic, offline, openaiCompatible } from '../../durable/models/index.ts';
+import { anthropic, offline, openaiCompatible, type Recording, replay } from '../../durable/models/index.ts';
 import { type AgentDefinition, defineDeployment, type Plugin } from '../../durable/plugins.ts';
 import { skillsPlugin } from '../../durable/skills/index.ts';
 import { defineTool, timeTools } from '../../durable/tools/index.ts';
@@ -13,6 +13,9 @@ const echo = defineTool({
   idempotent: true,
   run: ({ text }) => text,
 });
+
+/** What `replay/<name>` serves: a test puts its recordings here. */
+export const recordings = new Map<string, Recording>();
 
 /** What the tool `effect` did, in order: outlives the objects that did it. */
 export const effects: string[] = [];
@@ -114,9 +117,10 @@ export const testDeployment = defineDeployment({
     anthropic({ name: 'stand-in-anthropic', baseUrlVar: 'MODEL_SERVER', key: 'STAND_IN_KEY' }),
     anthropic({ name: 'keyless', key: 'A_KEY_THAT_NOBODY_SET' }),
     offline(),
+    replay({ read: (name) => recordings.get(name) ?? null }),
   ],
   modelStallMs: 400,
-  stepMs: 1_000,
+  stepMs: 8_000,
   retry: { attempts: 3, baseMs: 20, capMs: 100, longestWaitMs: 1_000 },
   prices: { 'stand-in/priced': { input: 1, output: 10 } },
 });

@@ -1,12 +1,18 @@
 /** Fault points under a test's control. All sessions of a test file share them. */
 import type { Faults } from '../../durable/loop/index.ts';
 
-let plan: (point: string) => void | Promise<void> = () => undefined;
+/** `ctx` is of the session object whose point it is; null at the points of a stand-in. */
+type Plan = (point: string, ctx: DurableObjectState | null) => void | Promise<void>;
+let plan: Plan = () => undefined;
 
-export const testFaults: Faults = { hit: (point) => plan(point) };
+export const testFaults: Faults = { hit: (point) => plan(point, null) };
 
-/** What happens at a point from now on: nothing, a recording, a promise that holds the object there. */
-export function planFaults(next: (point: string) => void | Promise<void>): void {
+export function faultsOf(ctx: DurableObjectState): Faults {
+  return { hit: (point) => plan(point, ctx) };
+}
+
+/** What happens at a point from now on: nothing, a recording, a promise that holds the object there, its end. */
+export function planFaults(next: Plan): void {
   plan = next;
 }
 

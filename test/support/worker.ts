@@ -5,7 +5,7 @@ import type { SessionListing, SkillUse } from '../../durable/rpc.ts';
 import { defineSession } from '../../durable/session.ts';
 import { createApp } from '../../worker/app.ts';
 import { testDeployment } from './deployment.ts';
-import { testFaults } from './faults.ts';
+import { faultsOf, testFaults } from './faults.ts';
 
 /** The real directory, which tests can make fail. */
 export class Directory extends RealDirectory {
@@ -24,7 +24,7 @@ const deployment = resolveDeployment(testDeployment);
 const app = createApp(deployment);
 
 /** The real session, whose sockets tests can refuse. */
-export class Session extends defineSession(deployment, testFaults) {
+export class Session extends defineSession(deployment, faultsOf) {
   override async fetch(request: Request): Promise<Response> {
     await testFaults.hit('session.socket');
     return super.fetch(request);

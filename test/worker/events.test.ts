@@ -59,7 +59,7 @@ describe('the log as a stream', () => {
     const ids: string[] = [];
     const readTo = async (type: string): Promise<void> => {
       for (let next = await events.next(); !next.done; next = await events.next()) {
-        if (next.value.id !== null) ids.push(next.value.id);
+        if (next.value.id !== null && next.value.event !== 'delta') ids.push(next.value.id);
         if (next.value.event === type) return;
       }
     };

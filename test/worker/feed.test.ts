@@ -122,7 +122,7 @@ describe('a feed', () => {
       () => {},
       () => 450,
     );
-    const feed = await openFeed(session, { after: 0 });
+    const feed = await openFeed(session, { after: { seq: 0, part: null } });
     expect((await readSeqs(feed, 450)).length).toBe(450);
     expect(await feed.next(10)).toEqual([]);
     expect(session.queries).toEqual(['page 0', 'page 200', 'page 400', 'after=450']);

@@ -64,7 +64,8 @@ describe('a message', () => {
     const seqs = logged.map(({ data }) => eventBody.parse(JSON.parse(data)).seq);
     expect(seqs).toEqual(seqs.map((_, i) => (seqs[0] ?? 0) + i));
     expect(logged.map(({ id }) => id)).toEqual(seqs.map(String));
-    expect(events.filter(({ event }) => event === 'delta').every(({ id }) => id === null)).toBe(true);
+    const deltas = events.filter(({ event }) => event === 'delta');
+    expect(deltas.every(({ id }) => /^\d+(\.\d+){5}$/.test(id ?? ''))).toBe(true);
     const said = z.object({ message: z.object({ id: z.string() }) });
     const mine = logged.find(({ event }) => event === 'user/message');
     expect(said.parse(JSON.parse(mine?.data ?? '')).message.id).toBe(kept.message);

@@ -121,7 +121,7 @@ describe('a path', () => {
     const answer = await call('/v1/sessions', { key, method: 'PUT' });
     expect(answer.headers.get('allow')).toBe('POST, GET, HEAD');
     expect(await codeOf(answer)).toEqual([405, 'method_not_allowed']);
-    expect(await codeOf(await call(messages, { method: 'GET' }))).toEqual([405, 'method_not_allowed']);
+    expect(await codeOf(await call(messages, { method: 'PUT' }))).toEqual([405, 'method_not_allowed']);
   });
 
   it('of a socket needs an upgrade', async () => {

@@ -37,6 +37,9 @@ describe('a session', () => {
     const answer = await call('/v1/sessions', { key, body });
     const created = await readJsonAs(answer, 201, sessionView);
     expect(created).toMatchObject({ ...body, status: 'idle', turns: 0, queued: 0 });
+    const nothing = { steps: 0, tool_calls: 0, wall_ms: 0, tokens: 0, micro_usd: 0 };
+    expect(created).toMatchObject({ spent: { turn: null, session: nothing }, parent: null });
+    expect(created.budgets.turn.steps).toBeGreaterThan(0);
     expect(created.id).toMatch(/^ses_[A-Za-z0-9_-]{22}$/);
     expect(answer.headers.get('location')).toBe(`/v1/sessions/${created.id}`);
     const read = await readJsonAs(await call(`/v1/sessions/${created.id}`, { key }), 200, sessionView);

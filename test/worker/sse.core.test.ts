@@ -13,14 +13,34 @@ describe('server-sent events', () => {
     );
   });
 
-  it('carry a delta without an id, so that a client resumes from an event', () => {
+  it('carry where their reader is behind them as the id, and not in the data', () => {
     const delta = { turn: 1, step: 2, attempt: 1, offset: 3, kind: 'text', text: 'a\nb' } as const;
-    const sent = formatFrame({ frame: 'delta', ...delta });
-    expect(sent).toBe(`event: delta\ndata: ${JSON.stringify(delta)}\n\n`);
+    const sent = formatFrame({ frame: 'delta', ...delta, cursor: '9.1.2.1.6.0' });
+    expect(sent).toBe(`id: 9.1.2.1.6.0\nevent: delta\ndata: ${JSON.stringify(delta)}\n\n`);
+    const event = { frame: 'event', seq: 10, type: 'inbox/admitted', turn: null, data: '{}' } as const;
+    expect(formatFrame({ ...event, cursor: '10.1.2.1.6.0' })).toBe(
+      'id: 10.1.2.1.6.0\nevent: inbox/admitted\ndata: {}\n\n',
+    );
   });
 
-  it('leave the ready frame out', () => {
-    expect(formatFrame({ frame: 'ready', last_seq: 4 })).toBe('');
+  it("carry a restart with its place, and a reader's dismissal without one", () => {
+    const restart = { turn: 1, step: 2, attempt: 2 };
+    expect(formatFrame({ frame: 'restart', ...restart, cursor: '9.1.2.2.0.0' })).toBe(
+      `id: 9.1.2.2.0.0\nevent: restart\ndata: ${JSON.stringify(restart)}\n\n`,
+    );
+    expect(formatFrame({ frame: 'dropped', reason: 'slow reader', last_seq: 4 })).toBe(
+      'event: dropped\ndata: {"reason":"slow reader","last_seq":4}\n\n',
+    );
+  });
+
+  it('leave out what only concerns a socket', () => {
+    const frames: Frame[] = [
+      { frame: 'ready', last_seq: 4 },
+      { frame: 'probe', n: 1 },
+      { frame: 'reply', id: null, error: null },
+      { frame: 'pong' },
+    ];
+    expect(frames.map(formatFrame)).toEqual(['', '', '', '']);
   });
 
   it('split data at every kind of line break, so that none ends the event early', () => {

@@ -76,4 +76,17 @@ describe('the turn that takes a message', () => {
     const frames = [start(1), step(1, 1, 'mine'), event('inbox/admitted', null, { message: 'next' }), end(1)];
     expect(follow('mine', frames).sent).toEqual(['turn/start 1', 'step/start 1', 'turn/end 1']);
   });
+
+  it('is sent with its restarts, and without those of others', () => {
+    const restart = (turn: number): Frame => ({ frame: 'restart', turn, step: 1, attempt: 2 });
+    const frames = [restart(1), start(2), step(2, 1, 'mine'), delta(2), restart(2), delta(2), end(2)];
+    expect(follow('mine', frames).sent).toEqual([
+      ...['turn/start 2', 'step/start 2', 'delta', 'restart', 'delta', 'turn/end 2'],
+    ]);
+  });
+
+  it('is over for a reader who is dropped, and says so', () => {
+    const dropped: Frame = { frame: 'dropped', reason: 'slow reader', last_seq: 3 };
+    expect(follow('mine', [start(2), dropped])).toEqual({ sent: ['dropped'], done: true });
+  });
 });

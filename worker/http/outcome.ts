@@ -13,12 +13,15 @@ export async function readOutcome<T>(call: Promise<Outcome<T>>): Promise<T> {
   throw outcome.error.code === 'session_not_found' ? createSessionNotFound() : new PerchError(outcome.error);
 }
 
-/** What the platform says when an object cannot be reached for now: the `retryable` and `overloaded` of its errors. */
+/** What the platform's errors say of an object that cannot be reached for now, or was ended under the request. */
+const PASSING = ['retryable', 'overloaded', 'durableObjectReset'];
+
+/** Throws `unavailable` for those: the same request again is answered. */
 export async function reachObject<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof Error && (Reflect.get(error, 'retryable') || Reflect.get(error, 'overloaded'))) {
+    if (error instanceof Error && PASSING.some((name) => Reflect.get(error, name))) {
       throw unavailable('The object behind this is restarting or busy.');
     }
     throw error;

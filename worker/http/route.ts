@@ -35,7 +35,7 @@ export interface RouteHeader {
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** A pattern of Hono's; `:id` is a session's id, `:name` a skill's name. */
+  /** A pattern of Hono's; `:id` is a session's id, `:message` a message's, `:name` a skill's name. */
   path: string;
   /** What the caller's key needs; null is open to anyone. */
   scope: Scope | null;

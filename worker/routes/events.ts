@@ -1,7 +1,8 @@
 /** The log, as pages, as a stream, as a socket and as a file. */
 import { z } from 'zod';
 import { originNotAllowed, unavailable, upgradeRequired } from '../../durable/errors.ts';
-import type { Frame, SessionRpc } from '../../durable/rpc.ts';
+import { type Frame, type SessionRpc, SOCKET_GRANT_HEADER, type SocketGrant } from '../../durable/rpc.ts';
+import { formatPlace, parsePlace } from '../../durable/stream-cursor.ts';
 import { eventBody } from '../../durable/transcript/events.ts';
 import {
   type AppContext,
@@ -17,7 +18,12 @@ import { sessionInPath } from './objects.ts';
 
 const EVENT_TYPES = eventBody.options.map((option) => option.shape.type.value);
 
-const after = z.coerce.number().int().min(0).default(0).describe('The seq after which to begin');
+const after = z
+  .string()
+  .refine((text) => parsePlace(text) !== null, 'is no seq and no cursor')
+  .transform((text) => parsePlace(text) ?? { seq: 0, part: null })
+  .prefault('0')
+  .describe('Where to begin: after a seq, or at a cursor that a stream told');
 const types = z
   .string()
   .transform((list) => list.split(',').map((type) => type.trim()))
@@ -51,9 +57,14 @@ export function eventRoutes(): Route[] {
       summary: 'Read the log, or follow it',
       description:
         'A page as JSON; with `Accept: text/event-stream` everything after `after`, then live: the id is the seq, ' +
-        'the event its type, and `delta` is text that is not logged yet.',
+        'the event its type, `delta` is text that is not logged yet, and `restart` voids what came of the step.',
       query: pageQuery,
-      headers: [{ name: 'Last-Event-ID', description: 'With a stream: goes before `after`' }],
+      headers: [
+        {
+          name: 'Last-Event-ID',
+          description: 'With a stream: the id of the last event; goes before `after`',
+        },
+      ],
       responses: [
         {
           status: 200,
@@ -73,7 +84,8 @@ export function eventRoutes(): Route[] {
       operation: 'openSocket',
       summary: 'Follow the log over a WebSocket',
       description:
-        'Every message is one frame as JSON: `event`, `delta` or `ready`. Say nothing; it is one way.',
+        'Every message is one frame as JSON. Answer `probe` with `{"type":"ack","n":n}`; `{"type":"cancel"}` cancels, ' +
+        'with a key that has `sessions:write`; `{"type":"ping"}` is answered with `pong`.',
       query: socketQuery,
       responses: [{ status: 101, description: 'The socket' }],
       handle: openSocket,
@@ -97,7 +109,9 @@ async function readEvents(c: AppContext): Promise<Response> {
   const { session } = sessionInPath(c);
   const query = parseWith(pageQuery, c.req.query());
   if (c.req.method === 'GET' && prefersEventStream(c)) return followLog(c, session, query.types);
-  const page = await readOutcome(session.events({ ...query, types: query.types ?? null }));
+  const page = await readOutcome(
+    session.events({ after: query.after.seq, limit: query.limit, types: query.types ?? null }),
+  );
   return c.body(page, 200, { 'content-type': 'application/json' });
 }
 
@@ -105,7 +119,9 @@ async function followLog(c: AppContext, session: SessionRpc, types: string[] | u
   const from = { after: c.req.header('last-event-id') ?? c.req.query('after') };
   const feed = await openFeed(session, parseWith(socketQuery, from));
   const wanted = (frame: Frame): boolean =>
-    types === undefined || (frame.frame === 'event' && types.includes(frame.type));
+    types === undefined ||
+    frame.frame === 'dropped' ||
+    (frame.frame === 'event' && types.includes(frame.type));
   return answerSse(feed, '', (frames) => ({
     text: frames.filter(wanted).map(formatFrame).join(''),
     last: false,
@@ -123,12 +139,17 @@ async function openSocket(c: AppContext): Promise<Response> {
   if (origin !== undefined && !c.var.config.corsOrigins.includes(origin)) {
     throw originNotAllowed('Pages of this origin may not open sockets here.');
   }
-  const url = `https://session/socket?after=${query.after}`;
-  const response = await reachObject(session.fetch(new Request(url, { headers: { upgrade: 'websocket' } })));
+  const url = `https://session/socket?after=${formatPlace(query.after)}`;
+  const headers = { upgrade: 'websocket', [SOCKET_GRANT_HEADER]: JSON.stringify(grantOf(c.var.caller)) };
+  const response = await reachObject(session.fetch(new Request(url, { headers })));
   if (response.status === 101) return response;
   throw response.status === 404
     ? createSessionNotFound()
     : unavailable('The session does not open a socket.');
+}
+
+function grantOf({ keyId, scopes }: AppContext['var']['caller']): SocketGrant {
+  return { by: `key:${keyId}`, cancel: scopes.includes('sessions:write'), trusted: false };
 }
 
 async function exportLog(c: AppContext): Promise<Response> {

@@ -1,7 +1,10 @@
 import type { Deployment } from '../../durable/composition.ts';
 import type { Route } from '../http/index.ts';
+import { commandRoutes } from './commands.ts';
 import { eventRoutes } from './events.ts';
+import { forkRoutes } from './fork.ts';
 import { healthRoutes } from './health.ts';
+import { inboxRoutes } from './inbox.ts';
 import { messageRoutes } from './messages.ts';
 import { describeRoutes } from './openapi.ts';
 import { promptRoutes } from './prompt.ts';
@@ -13,7 +16,10 @@ import { tenantSkillRoutes } from './tenant-skills.ts';
 export function listRoutes(deployment: Deployment): Route[] {
   const routes = [
     ...sessionRoutes(deployment),
+    ...commandRoutes(),
+    ...forkRoutes(deployment),
     ...messageRoutes(),
+    ...inboxRoutes(),
     ...eventRoutes(),
     ...promptRoutes(deployment),
     ...skillRoutes(),

@@ -113,7 +113,8 @@ async function admitAndFollow(
   message: AdmitMessage,
 ): Promise<{ kept: Receipt; feed: Feed | null }> {
   const kept = await admit(c, session, message);
-  const start = message.idempotency === null ? { message: kept.message } : { after: kept.seq };
+  const start =
+    message.idempotency === null ? { message: kept.message } : { after: { seq: kept.seq, part: null } };
   return { kept, feed: await openFeed(session, start).catch(() => null) };
 }
 

@@ -9,8 +9,25 @@ export const sessionIdText = z.string().regex(SESSION_ID, 'is 1 to 64 of A-Z a-z
 
 /** The session object of this id. Nothing is awaited: whether it exists, its answers say. */
 export function sessionObject(c: AppContext, id: string): SessionRpc {
-  const { sessions, objectNameSecret } = c.var.config;
-  return sessions.get(sessions.idFromName(objectName(objectNameSecret, c.var.caller.tenant, id)));
+  const { sessions } = c.var.config;
+  const object = sessions.idFromName(nameOfSession(c, id));
+  return renewStub(() => sessions.get(object));
+}
+
+/** A stub stays broken once its object was reset; each call takes a new one, so that a stream goes on after a crash. */
+function renewStub(open: () => SessionRpc): SessionRpc {
+  return new Proxy(open(), {
+    get:
+      (_, method) =>
+      (...input: unknown[]) => {
+        const stub = open();
+        return Reflect.apply(Reflect.get(stub, method), stub, input);
+      },
+  });
+}
+
+export function nameOfSession(c: AppContext, id: string): string {
+  return objectName(c.var.config.objectNameSecret, c.var.caller.tenant, id);
 }
 
 /** The session that the path names. Throws `session_not_found` where it cannot be an id. */
@@ -18,6 +35,11 @@ export function sessionInPath(c: AppContext): { id: string; session: SessionRpc 
   const id = c.req.param('id') ?? '';
   if (!SESSION_ID.test(id)) throw createSessionNotFound();
   return { id, session: sessionObject(c, id) };
+}
+
+/** Who asks, as the log names them. */
+export function callerName(c: AppContext): string {
+  return `key:${c.var.caller.keyId}`;
 }
 
 export function directoryObject(c: AppContext): DirectoryRpc {

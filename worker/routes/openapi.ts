@@ -11,7 +11,10 @@ type Json = z.core.JSONSchema.BaseSchema;
 
 const PATH = '/openapi.json';
 /** Of the parts of paths; a session's id where nothing else is said. */
-const PATTERNS: Record<string, RegExp> = { name: /^[a-z0-9]+(-[a-z0-9]+)*$/ };
+const PATTERNS: Record<string, RegExp> = {
+  name: /^[a-z0-9]+(-[a-z0-9]+)*$/,
+  message: /^msg_[A-Za-z0-9_-]+$/,
+};
 /** A form with a part for each file. */
 const FILES = { type: 'object', additionalProperties: { type: 'string', format: 'binary' } };
 

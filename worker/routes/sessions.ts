@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Deployment } from '../../durable/composition.ts';
 import { idempotencyConflict, unavailable } from '../../durable/errors.ts';
-import { checkRoute } from '../../durable/models/index.ts';
-import { type CreateSession, type IdempotencyClaim, sessionListing, sessionView } from '../../durable/rpc.ts';
+import { type CreateSession, type IdempotencyClaim, sessionListing } from '../../durable/rpc.ts';
 import { createId, directoryName } from '../auth/index.ts';
 import {
   type AppContext,
@@ -13,6 +12,7 @@ import {
   readOutcome,
   SMALL_BODY_BYTES,
 } from '../http/index.ts';
+import { answersSession } from './answers.ts';
 import { directoryObject, sessionIdText, sessionInPath, sessionObject } from './objects.ts';
 
 const MAX_METADATA = 32;
@@ -22,14 +22,15 @@ export const modelRoute = z
   .max(256)
   .regex(/^[^/\s]+\/\S+$/, 'is provider/model');
 
+export const metadata = z
+  .record(z.string().min(1).max(64), z.string().max(512))
+  .refine((entries) => Object.keys(entries).length <= MAX_METADATA, `has at most ${MAX_METADATA} entries`);
+
 const createBody = z.strictObject({
   agent: z.string().min(1).max(64).optional().describe("The deployment's default agent where absent"),
   id: sessionIdText.optional().describe('Chosen by the service where absent'),
   cwd: z.string().min(1).max(1024).optional(),
-  metadata: z
-    .record(z.string().min(1).max(64), z.string().max(512))
-    .refine((metadata) => Object.keys(metadata).length <= MAX_METADATA, `has at most ${MAX_METADATA} entries`)
-    .default({}),
+  metadata: metadata.default({}),
   model: modelRoute.optional().describe("`provider/model`; the agent's own where absent"),
   persona: z.string().max(32_768).optional().describe("Takes the place of the agent's persona; a template"),
 });
@@ -48,26 +49,6 @@ const listPage = z.object({
   next: z.string().nullable().describe('Null on the last page'),
 });
 
-const cancelBody = z.strictObject({
-  clear_inbox: z.boolean().default(false).describe('Also discard what waits in the inbox'),
-});
-
-const view = { name: 'Session', schema: sessionView };
-const answersView = { description: 'The session', content: { 'application/json': view } };
-
-const cancelRoute: Route = {
-  method: 'POST',
-  path: '/v1/sessions/:id/cancel',
-  scope: 'sessions:write',
-  operation: 'cancelTurn',
-  summary: 'Stop the running turn',
-  description: 'What the person already saw of the answer is kept. What waits in the inbox runs next.',
-  headers: [IDEMPOTENCY_KEY_HEADER],
-  body: { name: 'Cancel', schema: cancelBody },
-  responses: [{ ...answersView, status: 200 }],
-  handle: cancelTurn,
-};
-
 export function sessionRoutes(deployment: Deployment): Route[] {
   return [
     {
@@ -78,7 +59,7 @@ export function sessionRoutes(deployment: Deployment): Route[] {
       summary: 'Create a session',
       headers: [IDEMPOTENCY_KEY_HEADER],
       body: { name: 'CreateSession', schema: createBody },
-      responses: [{ ...answersView, status: 201 }],
+      responses: [{ ...answersSession, status: 201 }],
       handle: (c) => createSession(c, deployment),
     },
     {
@@ -102,8 +83,8 @@ export function sessionRoutes(deployment: Deployment): Route[] {
       path: '/v1/sessions/:id',
       scope: 'sessions:read',
       operation: 'getSession',
-      summary: 'Read a session: its status, usage and last seq',
-      responses: [{ ...answersView, status: 200 }],
+      summary: 'Read a session: its status, what it used up and its last seq',
+      responses: [{ ...answersSession, status: 200 }],
       handle: async (c) => c.json(await readOutcome(sessionInPath(c).session.view())),
     },
     {
@@ -112,10 +93,11 @@ export function sessionRoutes(deployment: Deployment): Route[] {
       scope: 'sessions:write',
       operation: 'deleteSession',
       summary: 'Erase a session: its log, its alarm and its listing',
+      description:
+        'Once it has begun it is finished, whatever happens to this request; the session is a 404 from then on.',
       responses: [{ status: 204, description: 'It is gone' }],
       handle: deleteSession,
     },
-    cancelRoute,
   ];
 }
 
@@ -125,8 +107,8 @@ async function createSession(c: AppContext, deployment: Deployment): Promise<Res
     optional: true,
   });
   // Before the key is claimed: a body that can never become a session binds nothing.
-  deployment.agent(value.agent ?? null);
-  if (value.model !== undefined) checkRoute(value.model, deployment.providers);
+  const agent = deployment.agent(value.agent ?? null);
+  if (value.model !== undefined) deployment.checkModel(agent, value.model);
   const candidate = value.id ?? createId('ses_');
   const id = idempotency === null ? candidate : await claimSession(c, idempotency, candidate);
   const input: CreateSession = {
@@ -145,7 +127,11 @@ async function createSession(c: AppContext, deployment: Deployment): Promise<Res
 }
 
 /** The id of the session that this key made first. A session chooses nothing here: without the directory, no answer. */
-async function claimSession(c: AppContext, claim: IdempotencyClaim, candidate: string): Promise<string> {
+export async function claimSession(
+  c: AppContext,
+  claim: IdempotencyClaim,
+  candidate: string,
+): Promise<string> {
   const id = await reachDirectory(directoryObject(c).claimKey(claim, candidate));
   if (id === null) throw idempotencyConflict('This Idempotency-Key came with another body before.');
   return id;
@@ -159,16 +145,6 @@ async function listSessions(c: AppContext): Promise<Response> {
 async function deleteSession(c: AppContext): Promise<Response> {
   await readOutcome(sessionInPath(c).session.erase());
   return c.body(null, 204);
-}
-
-async function cancelTurn(c: AppContext): Promise<Response> {
-  const { session } = sessionInPath(c);
-  const { value, idempotency } = await readJson(c.req.raw, cancelBody, {
-    limitBytes: SMALL_BODY_BYTES,
-    optional: true,
-  });
-  const by = `key:${c.var.caller.keyId}`;
-  return c.json(await readOutcome(session.cancel({ by, clearInbox: value.clear_inbox, idempotency })));
 }
 
 /** The directory is beside the sessions: whatever is wrong with it, they go on, and this can be asked again. */

@@ -2,19 +2,23 @@
  * A session's frames, pulled by whoever reads them: first what the log has, in pages, then live from a hibernating
  * socket to the object. The socket may close (a deploy, a crash of the object) or be closed here because the reader is
  * slower than the session: either way the feed goes on from the last frame that it holds, out of the log. So memory is
- * bounded on both sides, a slow reader loses nothing, and one that goes away stops nothing but its own feed.
+ * bounded on both sides, a slow reader loses nothing, and one that goes away stops nothing but its own feed. One that
+ * leaves frames lying for too long gets `dropped` as its last.
  */
 import { type ErrorData, toErrorData, unavailable } from '../../durable/errors.ts';
 import type { Frame, SessionRpc } from '../../durable/rpc.ts';
-import { createCursor } from './cursor.ts';
+import { addCursor, createCursor, type StreamFrame } from '../../durable/stream-cursor.ts';
 import { createPending } from './pending.ts';
 import { createRetry } from './retry.ts';
 import { type FeedStart, openSocket, readPage } from './source.ts';
 
+/** A reader that takes nothing for this long, though something waits for it, is dropped. */
+const SLOW_READER_MS = 60_000;
+
 export interface Feed {
   /**
    * All that came since the last call, in order: at once, or when something comes. Empty after `waitMs` without a
-   * frame; null at the end, which `failure` explains.
+   * frame; null at the end, which `failure` or a `dropped` frame before it explains.
    */
   next: (waitMs: number) => Promise<readonly Frame[] | null>;
   /** Why it ended by itself; null after `close`. */
@@ -25,8 +29,8 @@ export interface Feed {
 type Session = Pick<SessionRpc, 'fetch' | 'events'>;
 
 /** Opens it. Throws `session_not_found`, and `unavailable` where the object does not answer. */
-export async function openFeed(session: Session, start: FeedStart): Promise<Feed> {
-  const link = createLink(session, start);
+export async function openFeed(session: Session, start: FeedStart, slowMs = SLOW_READER_MS): Promise<Feed> {
+  const link = createLink(session, start, slowMs);
   await link.advance();
   return {
     async next(waitMs) {
@@ -59,20 +63,23 @@ interface Link {
   end: (reason: ErrorData | null) => void;
 }
 
-function createLink(session: Session, start: FeedStart): Link {
-  const cursor = createCursor('after' in start ? start.after : 0);
-  const pending = createPending();
+function createLink(session: Session, start: FeedStart, slowMs: number): Link {
+  const cursor = createCursor('after' in start ? start.after : { seq: 0, part: null });
+  /** The newest event that the reader has. */
+  let taken = cursor.lastSeq();
+  const pending = createPending({ afterMs: slowMs, drop: () => end(null, dropped()) });
   const retry = createRetry();
   let socket: WebSocket | null = null;
   /** Whether the log may hold more than a socket should be asked to repeat. */
   let behind = 'after' in start;
   let ended: { reason: ErrorData | null } | null = null;
 
-  const take = (frame: Frame, units: number): void => {
+  const dropped = (): Frame => ({ frame: 'dropped', reason: 'slow reader', last_seq: taken });
+  const receive = (frame: StreamFrame, units: number): void => {
     const news = cursor.advance(frame);
     if (news === null) return;
     if (news.frame === 'event') retry.succeed();
-    pending.put(news, units);
+    pending.put(addCursor(news, cursor.text()), units);
   };
   const leave = (): void => {
     const left = socket;
@@ -81,17 +88,17 @@ function createLink(session: Session, start: FeedStart): Link {
     left?.close(1000, 'done');
     pending.wake();
   };
-  const end = (reason: ErrorData | null): void => {
+  const end = (reason: ErrorData | null, last: Frame | null = null): void => {
     ended ??= { reason };
     leave();
-    pending.end();
+    pending.end(last);
   };
   const connect = async (): Promise<void> => {
     const opened = Date.now();
-    const next = await openSocket(session, cursor.lastSeq() > 0 ? { after: cursor.lastSeq() } : start, {
+    const next = await openSocket(session, cursor.lastSeq() > 0 ? { after: cursor.place() } : start, {
       receive(from, frame, units) {
-        if (from !== socket) return;
-        take(frame, units);
+        if (from !== socket || !isStreamFrame(frame)) return;
+        receive(frame, units);
         if (pending.isFull()) leave();
       },
       lose(from) {
@@ -106,7 +113,7 @@ function createLink(session: Session, start: FeedStart): Link {
   };
   const catchUp = async (): Promise<void> => {
     const page = await readPage(session, cursor.lastSeq());
-    for (const frame of page.frames) take(frame, frame.data.length);
+    for (const frame of page.frames) receive(frame, frame.frame === 'event' ? frame.data.length : 0);
     behind = page.more;
   };
   const advance = (): Promise<void> => (behind ? catchUp() : connect());
@@ -121,7 +128,11 @@ function createLink(session: Session, start: FeedStart): Link {
     });
   };
   return {
-    take: pending.take,
+    take() {
+      const frames = pending.take();
+      for (const frame of frames) if (frame.frame === 'event') taken = frame.seq;
+      return frames;
+    },
     wait: pending.wait,
     isLive: () => socket !== null,
     isClosed: () => ended !== null,
@@ -130,4 +141,9 @@ function createLink(session: Session, start: FeedStart): Link {
     resume,
     end,
   };
+}
+
+/** The others are for a socket's client. */
+function isStreamFrame(frame: Frame): frame is StreamFrame {
+  return frame.frame === 'event' || frame.frame === 'delta' || frame.frame === 'restart';
 }

@@ -1,7 +1,6 @@
 import type { Frame } from '../../durable/rpc.ts';
 
 export type EventFrame = Extract<Frame, { frame: 'event' }>;
-export type DeltaFrame = Extract<Frame, { frame: 'delta' }>;
 
 /**
  * A socket's message as a frame. Throws where it is none. Written by hand: it runs for every frame of every stream, and
@@ -20,8 +19,17 @@ function isFrame(value: unknown): value is Frame {
       return has(value, 'seq', 'number') && has(value, 'type', 'string') && has(value, 'data', 'string');
     case 'delta':
       return has(value, 'turn', 'number') && has(value, 'offset', 'number') && has(value, 'text', 'string');
+    case 'restart':
+      return has(value, 'turn', 'number') && has(value, 'step', 'number') && has(value, 'attempt', 'number');
     case 'ready':
       return has(value, 'last_seq', 'number');
+    case 'dropped':
+      return has(value, 'reason', 'string') && has(value, 'last_seq', 'number');
+    case 'probe':
+      return has(value, 'n', 'number');
+    case 'reply':
+    case 'pong':
+      return true;
     default:
       return false;
   }

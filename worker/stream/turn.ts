@@ -13,7 +13,8 @@ const withClaim = z.object({ claimed: z.array(z.string()) });
 
 /**
  * Sent are: the turn's start, everything of it from the step that claims the message, its end. Where the message is
- * discarded, that event alone. What belongs to other turns, or to this one before it takes the message, is not.
+ * discarded, that event alone. What belongs to other turns, or to this one before it takes the message, is not. A stream
+ * that drops its reader is done with that.
  */
 export function followTurn(message: string): TurnFollower {
   let turn: number | null = null;
@@ -37,7 +38,10 @@ export function followTurn(message: string): TurnFollower {
     select(frames) {
       const selected: Frame[] = [];
       for (const frame of frames) {
-        if (frame.frame === 'ready') continue;
+        if (!('turn' in frame)) {
+          if (frame.frame === 'dropped') return { frames: [...selected, frame], done: true };
+          continue;
+        }
         if (frame.frame === 'event' && frame.type === 'inbox/discarded' && namesMessage(frame, message)) {
           return { frames: [...selected, frame], done: true };
         }

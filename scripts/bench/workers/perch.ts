@@ -9,6 +9,7 @@ import { objectName } from '../../../worker/auth/names.ts';
 import { benchDeployment } from './deployment.ts';
 import { takeMarks } from './instant-provider.ts';
 import { READS_KEY } from './kv-reads.ts';
+import { defineLoopObject } from './loop-object.ts';
 import { countRows, type RowCounts } from './row-counter.ts';
 import { seedLog } from './seed.ts';
 
@@ -42,8 +43,11 @@ export class Session extends defineSession(deployment) {
   }
 }
 
+export class LoopObject extends defineLoopObject(deployment) {}
+
 interface BenchEnv {
   SESSIONS: DurableObjectNamespace<Session>;
+  LOOPS: DurableObjectNamespace<LoopObject>;
   SKILLS: KVNamespace;
   OBJECT_NAME_SECRET: string;
 }
@@ -63,6 +67,13 @@ async function answerBench(url: URL, env: BenchEnv): Promise<Response> {
       return Response.json(await session.benchSeed(Number(query.get('events'))));
     case '/bench/rows':
       return Response.json(await session.benchCountRows());
+    case '/bench/loop': {
+      const model = query.get('model') ?? '';
+      const rooms = query.get('rooms') === 'memory' ? 'memory' : 'disk';
+      const loop = env.LOOPS.get(env.LOOPS.idFromName(`${rooms} ${model}`));
+      await loop.benchLoop(rooms, model, Number(query.get('turns')));
+      return Response.json(null);
+    }
     case '/bench/evict':
       // The abort is what fails the call.
       await session.benchAbort().catch(() => undefined);

@@ -3,7 +3,7 @@
  * together. A model's stream comes in pieces of a word; a frame for each would cost more than the word is worth, and
  * nobody reads faster than this.
  */
-import type { DeltaFrame } from './transcript/index.ts';
+import type { DeltaFrame } from '../transcript/index.ts';
 
 /** Under the 16 ms of a screen's frame. */
 const PACE_MS = 10;

@@ -1,0 +1,12 @@
+export { admit } from './admit.ts';
+export { cancelTurn } from './cancel.ts';
+export { createSession } from './create.ts';
+export { discardMessages, listQueued } from './discard.ts';
+export { answerAlarm, tellUses } from './drive.ts';
+export { eraseSession } from './erase.ts';
+export { forkSession, lend } from './fork.ts';
+export type { Host, Live } from './host.ts';
+export { enter } from './open.ts';
+export { exportSession, readEvents, readPrompt, viewSession } from './read.ts';
+export { repairSession } from './repair/index.ts';
+export { resetSession } from './reset.ts';

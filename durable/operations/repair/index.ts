@@ -1,0 +1,1 @@
+export { repairSession } from './repair.ts';

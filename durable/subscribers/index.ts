@@ -1,0 +1,1 @@
+export { createSubscribers, type Subscribers } from './subscribers.ts';

@@ -1,0 +1,23 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createKey } from './keys.ts';
+import { startDevServer } from './start/dev-server.ts';
+import { findAnyPort } from './start/free-port.ts';
+import { DEV_VARS, SKILLS } from './start/paths.ts';
+import { createSkillPublisher } from './start/skills.ts';
+const state = await mkdtemp(join(tmpdir(), 'perch-demo-'));
+await createSkillPublisher(SKILLS, state).publishFirst();
+const { key } = await createKey({ tenant: 'demo' }, { kind: 'local', persistTo: state });
+const server = await startDevServer({ port: await findAnyPort(), persistTo: state, envFile: DEV_VARS, signal: new AbortController().signal });
+const call = async (method: string, path: string, body?: object, headers = {}) => {
+  const r = await fetch(`${server.url}${path}`, { method, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) });
+  return r.text();
+};
+await call('POST', '/v1/sessions', { id: 'release' });
+console.log((await call('POST', '/v1/sessions/release/messages', { text: '/release-notes for v2: search is twice as fast, dark mode, the login loop is fixed' }, { prefer: 'wait=60' })).slice(0, 200));
+console.log((await call('POST', '/v1/sessions/release/messages', { text: 'call days_between {"from":"2026-11-30","to":"2026-12-24"}' }, { prefer: 'wait=60' })).slice(0, 200));
+console.log(await call('POST', '/v1/sessions/release/fork', { at_seq: 6 }));
+console.log((await call('POST', '/v1/sessions/release/fork', {})).slice(0, 400));
+await writeFile('/tmp/release.jsonl', await call('GET', '/v1/sessions/release/export?include=blobs'));
+await server.stop();

@@ -1,0 +1,3 @@
+import { testScenarios } from './part.ts';
+
+testScenarios(['prompts', 'create', 'steer', 'steer-idle', 'discard', 'viewers']);

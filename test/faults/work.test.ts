@@ -1,0 +1,3 @@
+import { testScenarios } from './part.ts';
+
+testScenarios(['tools', 'many-steps', 'retries', 'budget', 'gestures']);
