@@ -1,5 +1,6 @@
 /** The commit that ends a turn: its claim, its transcript and its spending, accounted for at once. */
 import { toErrorData, toFailure } from '../errors.ts';
+import type { InboxItem } from '../inbox/index.ts';
 import {
   type Append,
   addUsage,
@@ -32,8 +33,7 @@ export async function endTurn(ports: LoopPorts, outcome: TurnOutcome): Promise<v
   const before = openTurnOf(ports);
   const { turn, step: steps, usage } = before;
   const receipt = ports.log.commit((append) => {
-    // A turn that ends before its first step takes its message with it, or it would be poison to the next one, too.
-    const claimed = notEntered?.claimed ?? (steps === 0 ? ports.inbox.peekForTurn() : []);
+    const claimed = notEntered?.claimed ?? findCancelled(ports, before);
     accountFor(ports, append, turn, { claimed, block: notEntered?.block ?? null });
     if (failed) appendFailure(append, before, failed);
     if (reason.kind === 'aborted' || reason.kind === 'budget') keepShown(ports, append, before);
@@ -119,6 +119,13 @@ function describeTurn(
     harness_ms: ms - modelMs - toolsMs,
     charge: { tokens: spent.tokens, micro_usd: spent.micro_usd },
   };
+}
+
+/** What a turn was about to take when it was cancelled, before it claimed anything. */
+function findCancelled(ports: LoopPorts, { turn, step }: TurnState): InboxItem[] {
+  const { cancel } = ports.state.read();
+  if (cancel?.turn !== turn || step > 0) return [];
+  return ports.inbox.all().filter(({ message }) => cancel.claimed.includes(message.id));
 }
 
 /** The claim of a step that did not begin: what a lane rejected is discarded, anything else was said and stays said. */

@@ -16,7 +16,7 @@ import { TurnCancelled } from './driver.ts';
 import { commitAt, pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
 import type { StepContext } from './prompt.ts';
-import { takeOver } from './recovery.ts';
+import { TurnInterrupted, takeOver } from './recovery.ts';
 import { countAttempt, RequestFailed, requestAnswer } from './request.ts';
 import { openTurnOf } from './reservation.ts';
 import { enterStep, restoreStep, StepNotEntered } from './step.ts';
@@ -32,7 +32,7 @@ export async function startTurn(ports: LoopPorts, signal: AbortSignal): Promise<
     const openTurnSeq = append({ type: 'turn/start', turn });
     ports.state.write({ turns: turn, openTurnSeq });
   });
-  await runTurn(ports, signal, async () => null);
+  await runTurn(ports, signal, async () => undefined);
 }
 
 /** Takes over a turn that a restart cut off. */
@@ -42,15 +42,11 @@ export async function resumeTurn(ports: LoopPorts, signal: AbortSignal): Promise
 }
 
 /** `prepare` is part of the turn: where it fails (the agent is gone from the deployment), the turn ends with that. */
-async function runTurn(
-  ports: LoopPorts,
-  signal: AbortSignal,
-  prepare: () => Promise<TurnEndReason | null>,
-): Promise<void> {
+async function runTurn(ports: LoopPorts, signal: AbortSignal, prepare: () => Promise<void>): Promise<void> {
   let outcome: TurnOutcome;
   try {
-    const reason =
-      (await prepare()) ?? (await runInTime(ports, signal, (limited) => runSteps(ports, limited)));
+    await prepare();
+    const reason = await runInTime(ports, signal, (limited) => runSteps(ports, limited));
     outcome = { reason, notEntered: null, failed: null };
   } catch (error) {
     outcome = toOutcome(ports, error, signal);
@@ -162,6 +158,7 @@ function toReason(ports: LoopPorts, error: unknown, signal: AbortSignal): TurnEn
   const { cancel } = ports.state.read();
   if (cancel && cancel.turn === ports.turn()?.turn) return { kind: 'aborted', by: cancel.by };
   if (error instanceof BudgetExhausted) return error.reason;
+  if (error instanceof TurnInterrupted) return { kind: 'interrupted', message: error.message };
   const data = toErrorData(error);
   if (data.code === 'internal_error') ports.reportFailure(error);
   return { kind: 'error', error: toFailure(data) };

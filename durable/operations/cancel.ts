@@ -37,7 +37,9 @@ export async function cancelTurn(host: Host, input: CancelTurn): Promise<Session
   return view;
 }
 
-/** The first one who cancelled stays the one who did. */
-function markCancelled({ state }: SessionParts, turn: number, by: string): void {
-  if (state.read().cancel?.turn !== turn) state.write({ cancel: { turn, by } });
+/** Part of a commit. The first one who cancelled stays the one who did. */
+export function markCancelled({ state, inbox, turn: open }: SessionParts, turn: number, by: string): void {
+  if (state.read().cancel?.turn === turn) return;
+  const claimed = open()?.step === 0 ? inbox.previewTurn().map(({ message }) => message.id) : [];
+  state.write({ cancel: { turn, by, claimed } });
 }

@@ -38,7 +38,7 @@ export interface SessionState {
   /** How often the open turn was taken over by another life of the object; null where it never was. */
   resumed: Resumed | null;
   /** Who cancelled which turn, from the acknowledgement to the turn's end: a crash between the two changes nothing. */
-  cancel: { turn: number; by: string } | null;
+  cancel: Cancelled | null;
 }
 
 const resumed = z.object({
@@ -51,11 +51,19 @@ const resumed = z.object({
 });
 export type Resumed = z.infer<typeof resumed>;
 
+const cancelled = z.object({
+  turn: z.number().int(),
+  by: z.string(),
+  /** Messages that the turn was about to take: they go with it. What is admitted later does not. */
+  claimed: z.array(z.string()).default([]),
+});
+export type Cancelled = z.infer<typeof cancelled>;
+
 export const NO_SPEND: Spend = { steps: 0, tool_calls: 0, wall_ms: 0, tokens: 0, micro_usd: 0 };
 const stateColumns = {
   spent: jsonColumn(spend.nullable()),
   resumed: jsonColumn(resumed.nullable()),
-  cancel: jsonColumn(z.object({ turn: z.number().int(), by: z.string() }).nullable()),
+  cancel: jsonColumn(cancelled.nullable()),
 };
 
 export function readIdentity(sql: SqlPort): Identity | null {

@@ -2,7 +2,7 @@
  * Places in a log that are the same in two runs of a session, whatever their seqs: the structure of turns, steps,
  * requests and calls. Pure.
  */
-import type { LogEvent } from '../../durable/transcript/index.ts';
+import type { LogEvent, LogEventOf } from '../../durable/transcript/index.ts';
 
 /** Before everything else. */
 export const BEGINNING = 'created';
@@ -33,6 +33,11 @@ export function placeOf(event: LogEvent): string | null {
     default:
       return null;
   }
+}
+
+/** The place of a request that was made again because a restart had cut off the one before. */
+export function nameAgain({ turn, step, attempt }: LogEventOf<'request/attempt'>): string {
+  return `again ${turn}.${step}.${attempt}`;
 }
 
 /** The turn that a place is in; 0 for none. */

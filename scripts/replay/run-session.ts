@@ -93,7 +93,10 @@ class Run {
     this.#clock = (live ? createRealClock : createVirtualClock)(session.created.at);
     const schedule = planReplay(session);
     const isAhead = ({ seq }: { seq: number }): boolean => seq > from;
-    this.#script = createScript({ ...schedule, inputs: schedule.inputs.filter(isAhead) });
+    // What really runs is not interrupted because the recording was.
+    const isWanted = ({ kind }: Input): boolean => kind !== 'restart' || !(live || options.liveTools);
+    const inputs = schedule.inputs.filter((input) => isAhead(input) && isWanted(input));
+    this.#script = createScript({ ...schedule, inputs });
     for (const event of session.events) if (!isAhead(event)) this.#note(event);
     const turn = (): TurnState | null => this.#life.local.ports.turn();
     const onStopped = (stopped: number): void => this.#stop(stopped);

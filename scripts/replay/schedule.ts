@@ -9,7 +9,7 @@ import type {
   TurnEndReason,
   UserMessage,
 } from '../../durable/transcript/index.ts';
-import { BEGINNING, placeOf, withoutLost } from './log-places.ts';
+import { BEGINNING, nameAgain, placeOf, withoutLost } from './log-places.ts';
 import { planModels } from './models-of-fork.ts';
 import type { RecordedSession } from './recorded-session.ts';
 
@@ -72,7 +72,10 @@ export function planReplay(session: RecordedSession): Schedule {
   for (const [i, event] of events.entries()) {
     const coming = { seq: event.seq, at: event.at, after, moment: 'place' as const };
     const made = lost.filter(({ seq }) => seq < event.seq && seq > (events[i - 1]?.seq ?? 0));
-    for (const { seq, at } of made) inputs.push({ ...coming, seq, at, kind: 'restart' });
+    for (const [n, { seq, at }] of made.entries()) {
+      const before = made[n - 1];
+      inputs.push({ ...coming, seq, at, after: before ? nameAgain(before) : after, kind: 'restart' });
+    }
     const model = models.get(event.seq);
     if (model !== undefined) inputs.push({ ...coming, kind: 'model', model });
     const plan = 'turn' in event ? ends.get(event.turn) : undefined;
@@ -89,9 +92,9 @@ export function planReplay(session: RecordedSession): Schedule {
 }
 
 /** Requests that were made again because a restart had cut off the one before. */
-function listLost(all: readonly LogEvent[], kept: readonly LogEvent[]): LogEvent[] {
+function listLost(all: readonly LogEvent[], kept: readonly LogEvent[]): LogEventOf<'request/attempt'>[] {
   const seqs = new Set<number>(kept.map(({ seq }) => seq));
-  return all.filter(({ seq }) => !seqs.has(seq));
+  return all.flatMap((event) => (event.type === 'request/attempt' && !seqs.has(event.seq) ? [event] : []));
 }
 
 /** The first of the results that a takeover gave to calls of the life before. */

@@ -1,6 +1,6 @@
 /** The inputs of a replay as a script: what is due, given how far the new log has come. */
 import type { LogEvent } from '../../durable/transcript/index.ts';
-import { createLossFilter, placeOf, turnOf } from './log-places.ts';
+import { createLossFilter, nameAgain, placeOf, turnOf } from './log-places.ts';
 import type { Input, Moment, Schedule } from './schedule.ts';
 
 /** What the running session is at. */
@@ -46,6 +46,7 @@ export function createScript({ inputs: planned, times }: Schedule): Script {
   return {
     note(event) {
       const kept = filter(event);
+      if (!kept && event.type === 'request/attempt') reached.add(nameAgain(event));
       const place = kept && placeOf(kept);
       if (place === null) return 0;
       reached.add(place);

@@ -159,7 +159,7 @@ function nameInjection(source: MessageSource): { owner: string; label: string } 
     case 'delegation':
       return null;
     case 'skill-invocation':
-      return { owner: `skill ${source.name}`, label: `the instructions of the skill ${source.name}` };
+      return { owner: `skill ${source.name}`, label: `the text of the skill ${source.name}` };
     case 'skill-catalog':
       return { owner: 'skills', label: 'the catalog of skills' };
     case 'runtime-context':

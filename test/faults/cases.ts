@@ -2,7 +2,7 @@
 import { type Injection, MODES, type Mode, type Place } from './driver.ts';
 
 /** Cases of a scenario in a run of the whole suite, evenly over the trace. */
-const CASES = 80;
+const CASES = 72;
 /** The recovery's points after which an object is ended once more, by turns. */
 const SECONDS = [1, 3, 2, 6, 4, 9, 5, 12, 7];
 

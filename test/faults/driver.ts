@@ -102,7 +102,7 @@ export async function runCase(scenario: Scenario, injection: Injection | null): 
     if (acted && !fault.fired) await untilQuiet(world, { isEnough: () => fault.fired });
     if (fault.fired && injection) {
       if (injection.mode === 'delay') await race(world, injection.hit, () => (fault.raced = true));
-      if (injection.mode === 'hang' && !injection.second && !scenario.createsItself) await meanwhile(world);
+      if (mayGetCompany(scenario, injection)) await meanwhile(world);
       if (injection.mode === 'abort' || injection.mode === 'hang') {
         const recovered = await recover(scenario, world, fault, injection);
         kills = recovered.kills;
@@ -168,6 +168,11 @@ function strike(
     case 'delay':
       return waitFor(() => fault.raced, DELAY_MS).then(() => undefined);
   }
+}
+
+/** Where another message does not do for the held one what nobody would have done. */
+function mayGetCompany({ createsItself = false }: Scenario, { mode, point, second }: Injection): boolean {
+  return mode === 'hang' && second === null && !createsItself && !point.startsWith('admit.');
 }
 
 /** While the object is held, something else comes: a message, and somebody who watches. */

@@ -54,7 +54,7 @@ async function testScenario(
     recoveryMs: [],
   };
   task.meta.faults = tally;
-  const limit = settings.FAULTS_LIMIT === '' ? undefined : Number(settings.FAULTS_LIMIT);
+  const limit = settings.FAULTS_LIMIT === '' ? scenario.cases : Number(settings.FAULTS_LIMIT);
   const cases = only ? [only] : chooseCases(calm.trace, limit, SCENARIOS.indexOf(scenario));
   const failures: string[] = [];
   for (const injection of cases) {

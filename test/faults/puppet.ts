@@ -17,7 +17,7 @@ import { holdUntilReleased, type ModelFailure, tellOutside } from './outside.ts'
 export const HOLD = 'hold the answer';
 export const SLOWLY = 'say it slowly';
 const WORDS_BEFORE_HOLD = 6;
-const SLOW_MS = 4;
+const SLOW_MS = 2;
 /** While an answer is held, parts without content keep the stream from looking stalled. */
 const TOUCH_MS = 40;
 

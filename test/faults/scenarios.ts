@@ -13,6 +13,8 @@ export interface Scenario {
   name: string;
   /** `keeper` where absent. */
   agent?: string;
+  /** Cases where not as many as of others: its story takes long. */
+  cases?: number;
   /** Its story begins before there is a session. */
   createsItself?: boolean;
   /** Its way to quiet leads over a client: with nobody connected it may stand still where it is held. */
@@ -216,6 +218,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'viewers',
     isHeld: true,
+    cases: 60,
     async act({ client, outside, until, release, view }) {
       await view();
       await client.send(`${SLOWLY}, ${HOLD} here`);

@@ -9,6 +9,7 @@ import { type Deployment, resolveDeployment } from '../../durable/composition.ts
 import { modelBadRequest, modelRateLimited, modelUnavailable } from '../../durable/errors.ts';
 import { admitMessage } from '../../durable/inbox/index.ts';
 import type { ResolvedModel } from '../../durable/models/index.ts';
+import { markCancelled } from '../../durable/operations/cancel.ts';
 import type { DeploymentDefinition } from '../../durable/plugins.ts';
 import type { SkillView } from '../../durable/skills/types.ts';
 import { defineTool } from '../../durable/tools/index.ts';
@@ -199,7 +200,7 @@ class World {
     if (turn === undefined) return;
     const cleared = this.#chance(0.3) ? parts.inbox.all() : [];
     parts.log.commit((append) => {
-      if (parts.state.read().cancel?.turn !== turn) parts.state.write({ cancel: { turn, by: BY } });
+      markCancelled(parts, turn, BY);
       for (const { message } of parts.inbox.remove(cleared)) {
         append({ type: 'inbox/discarded', message, cause: `cleared by ${BY}` });
       }

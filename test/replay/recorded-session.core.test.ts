@@ -120,7 +120,7 @@ describe('the command', () => {
     const words = await run(fixture, '--skills', folder);
     expect(words.code).toBe(1);
     expect(words.stdout).toContain(
-      'turn 1 step 1: the instructions of the skill guide is another one (skill guide), line 4',
+      'turn 1 step 1: the text of the skill guide is another one (skill guide), line 4',
     );
     const json = await run(fixture, '--skills', folder, '--json');
     expect(json.code).toBe(1);

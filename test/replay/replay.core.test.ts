@@ -69,8 +69,8 @@ it('names a skill whose text changed, where a person called for it and where the
   const changed = { ...skills, manifest: 'another', body: async () => '# Guide\n\n1. Keep silent.\n' };
   const gesture = await replaySession(loadFixture('gestures'), 'gestures', testDeployment, changed);
   expect(gesture.differences.map(({ turn, kind, owner, what }) => [turn, kind, owner, what])).toEqual([
-    [1, 'injection', 'skill guide', 'the instructions of the skill guide is another one'],
-    [4, 'injection', 'skill guide', 'the instructions of the skill guide is another one'],
+    [1, 'injection', 'skill guide', 'the text of the skill guide is another one'],
+    [4, 'injection', 'skill guide', 'the text of the skill guide is another one'],
   ]);
   expect(gesture.differences[0]?.text).toMatchObject({ after: '1. Keep silent.' });
   const loaded = await replaySession(loadFixture('tools'), 'tools', testDeployment, changed);
@@ -90,11 +90,7 @@ it('tells of a skill that is gone, and of a catalog without it', async () => {
   const none = { ...skills, entries: [], find: () => undefined };
   const { differences } = await replaySession(loadFixture('reset'), 'reset', testDeployment, none);
   const told = differences.map(({ turn, owner, what }) => [turn, owner, what]);
-  expect(told).toContainEqual([
-    1,
-    'skill guide',
-    'the instructions of the skill guide is not injected any more',
-  ]);
+  expect(told).toContainEqual([1, 'skill guide', 'the text of the skill guide is not injected any more']);
   expect(told).toContainEqual([1, 'skills', 'the catalog of skills is not injected any more']);
   expect(told).toContainEqual([1, 'skills', 'the tool skill is gone']);
 });

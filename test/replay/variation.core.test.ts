@@ -76,8 +76,8 @@ it('keeps what waited at the place, and what comes later at its own', async () =
 it('reads one skill from another folder', async () => {
   const { differences } = await vary('gestures', 1, { kind: 'skill', value: join(folder, 'guide') });
   expect(differences.map(({ turn, what }) => [turn, what])).toEqual([
-    [1, 'the instructions of the skill guide is another one'],
-    [4, 'the instructions of the skill guide is another one'],
+    [1, 'the text of the skill guide is another one'],
+    [4, 'the text of the skill guide is another one'],
   ]);
   expect(differences[0]?.text).toMatchObject({ before: '2. Do it.', after: '2. Leave it.' });
   await expect(vary('gestures', 1, { kind: 'skill', value: join(folder, 'none') })).rejects.toThrow(
@@ -106,7 +106,7 @@ it('really asks another model, and binds its calls by tool and arguments', async
   );
 });
 
-it('answers a call that the recording does not have with an error that says so, and runs it where it may', async () => {
+it('gives a call of another model its recorded result, and runs it where it may', async () => {
   const change = { kind: 'model' as const, value: 'offline/instant' };
   const result = async (liveTools: boolean) => {
     const { events } = await vary('restarts', 1, change, { liveTools });

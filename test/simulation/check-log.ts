@@ -4,6 +4,7 @@
  */
 import type { LogEvent, LogEventOf, TurnEndReason, Usage } from '../../durable/transcript/events.ts';
 import { addUsage, checkReceipt } from './check-receipt.ts';
+import { judgeRetry } from './check-retry.ts';
 import { addCost, answerCost, type Cost, type LimitsOfAgent, NO_COST, overdraws } from './cost-model.ts';
 import { createInboxModel, type Fate } from './inbox-model.ts';
 import type { Complain } from './problems.ts';
@@ -167,6 +168,8 @@ function createChecker(limits: LimitsOfAgent, forkedAt: readonly number[], compl
     if (event.attempt !== step.attempts || step.answered || step.failed)
       wrong('it failed, and nobody had asked');
     step.failed = event;
+    const unjust = judgeRetry(event, turn.requests);
+    if (unjust) wrong(unjust);
     const { retry_after_ms: asked } = event.error.facts ?? {};
     if (typeof asked === 'number' && event.retry_at !== null && event.retry_at < event.at + asked) {
       wrong(`Retry-After is ${asked} ms, and the next request is due in ${event.retry_at - event.at}`);

@@ -22,8 +22,8 @@ export interface Clients {
   gather: () => void;
   /** A prompt that every session answers at the end. */
   ask: () => void;
-  /** Erases the session, so many milliseconds from now. */
-  erase: (known: Known, ms: number) => void;
+  /** Erases the session, so many milliseconds from now; `insists`: until there is an answer. */
+  erase: (known: Known, ms: number, insists: boolean) => void;
 }
 
 export const TENANT = 'tenant-a';
@@ -292,7 +292,7 @@ export function createClients(world: World, agent: string): Clients {
     gather() {
       for (const known of sessions) audience.gather(known);
     },
-    erase(known, ms) {
+    erase(known, ms, insists) {
       clock.after(ms, null, () => {
         known.isErasing = true;
         insist<null>(
@@ -302,6 +302,7 @@ export function createClients(world: World, agent: string): Clients {
             expectCodes('an erasing', outcome, ['session_not_found']);
             known.isErased = outcome?.ok === true || outcome?.error.code === 'session_not_found';
           },
+          insists,
         );
       });
     },

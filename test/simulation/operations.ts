@@ -137,7 +137,33 @@ function makePost(random: Random): Post {
   };
 }
 
+/** Every so many seeds, one write after the other of a short session is where its disk is full or its object dies. */
+const SWEEP = 8;
+const SWEPT_WRITES = 64;
+
 export function makeScenario(seed: number): Scenario {
+  return seed % SWEEP === 0 ? makeSweep(seed, seed / SWEEP) : makeStory(seed);
+}
+
+function makeSweep(seed: number, turn: number): Scenario {
+  const writes = Math.floor(turn / 2) % SWEPT_WRITES;
+  const fault: Action =
+    turn % 2 === 0
+      ? { kind: 'fill-disk', after: writes, writes: 1 }
+      : { kind: 'crash-at-write', writes: writes + 1 };
+  const post = { kind: 'post', text: 'gesture', keyed: true, copies: 1, apartMs: 0 } as const;
+  const actions: Action[] = [
+    { kind: 'view', from: 'start' },
+    fault,
+    { ...post, delivery: 'followup' },
+    { ...post, delivery: 'steer' },
+    { ...post, delivery: 'followup' },
+  ];
+  const operations = actions.map((action, i) => ({ id: i + 1, at: 10 * i, session: 0, action }));
+  return { seed, agent: 'free', freshMs: 0, opening: [], operations };
+}
+
+function makeStory(seed: number): Scenario {
   const random = createRandom(seed);
   const length = 6 + random.below(24);
   const faultShare = random.pick([0, 0.15, 0.35, 0.35, 0.5]);

@@ -24,8 +24,11 @@ export interface RunResult {
 const AFTER_MS = 20_000;
 /** Far more than any scenario needs: what is not at rest by then never will be. */
 const MOST_MS = 4 * 3_600_000;
-const MOST_STEPS = 120_000;
+const MOST_STEPS = 20_000;
+/** A run that has gone so wrong is not looked at further. */
+const MOST_PROBLEMS = 30;
 const TAIL_EVENTS = 40;
+const TAIL_CHARS = 240;
 
 export async function runScenario(scenario: Scenario): Promise<RunResult> {
   const world = createWorld(scenario);
@@ -77,6 +80,7 @@ async function settle(world: World, when: string): Promise<void> {
   const { clock, complain } = world;
   const until = clock.now() + MOST_MS;
   for (let steps = 0; await clock.step(until); steps++) {
+    if (world.problems.length > MOST_PROBLEMS) throw new Error(`${when}: more is wrong than is worth a look`);
     if (steps < MOST_STEPS) continue;
     complain('stuck', `${when}: it does not come to rest in ${MOST_STEPS} steps`);
     return;
@@ -89,10 +93,7 @@ async function examine(world: World, sessions: readonly Known[], scenario: Scena
   const logs: string[] = [];
   for (const known of sessions) {
     const before = await ask(world, known, async (object) => JSON.stringify(await object.view()));
-    const exported = await ask(world, known, async (object) => {
-      const outcome = await object.export(true);
-      return outcome.ok ? readText(outcome.value) : JSON.stringify(outcome);
-    });
+    const exported = await exportSession(world, known);
     checkSession(world, known, scenario.agent, exported);
     known.host.crash();
     const after = await ask(world, known, async (object) => JSON.stringify(await object.view()));
@@ -102,6 +103,13 @@ async function examine(world: World, sessions: readonly Known[], scenario: Scena
   }
   for (const known of sessions) checkCopy(world, sessions, known, logs);
   return logs;
+}
+
+function exportSession(world: World, known: Known): Promise<string> {
+  return ask(world, known, async (object) => {
+    const outcome = await object.export(true);
+    return outcome.ok ? readText(outcome.value) : JSON.stringify(outcome);
+  });
 }
 
 /** A fork's log begins as its parent's, but for its first event. */
@@ -120,20 +128,27 @@ function checkCopy(
 }
 
 /** Sessions go as they came: whatever happens in between, at the end nothing of them is left. */
-async function erase(world: World, clients: Clients, { seed }: Scenario): Promise<void> {
+async function erase(world: World, clients: Clients, { seed, agent }: Scenario): Promise<void> {
   const random = createRandom(seed ^ 0xe4a5);
   clients.ask();
   for (const known of clients.sessions) {
+    // Nobody watches any more: their sockets went with the objects.
+    known.viewers = [];
     if (random.next() < 0.5) continue;
     const roll = random.next();
     if (roll < 0.3) known.host.faults.atPoint(1 + random.below(12), { kind: 'crash' });
     else if (roll < 0.5)
       known.host.faults.atPoint(1 + random.below(12), { kind: 'hold', ms: random.pick([1, 3_000]) });
     else if (roll < 0.7) known.host.faults.crashAtWrite(1 + random.below(20));
-    clients.erase(known, random.pick([0, 1, 40, 4_000]));
+    clients.erase(known, random.pick([0, 1, 40, 4_000]), random.next() < 0.5);
   }
   await settle(world, 'after its sessions are erased');
-  for (const known of clients.sessions) if (known.isErased) checkErased(world, known);
+  for (const known of clients.sessions) {
+    const isGone = known.host.disk.read('SELECT 1 FROM sqlite_master').length === 0;
+    if (known.isErased || isGone) checkErased(world, known);
+    // Nobody was told that it is erased, and it is not: then it is as it was.
+    else if (known.isErasing) checkSession(world, known, agent, await exportSession(world, known));
+  }
 }
 
 function checkErased(world: World, { id, host }: Known): void {
@@ -156,6 +171,15 @@ function checkReports({ reports, complain }: World): void {
 
 function eventLines(exported: string): string[] {
   return exported.split('\n').filter((line) => line.startsWith('{"seq"'));
+}
+
+/** As it was exported; of a run that broke off before, as its rows have it. */
+function readLog({ host }: Known, exported: string | undefined): string[] {
+  if (exported !== undefined) return eventLines(exported);
+  if (host.disk.read("SELECT 1 FROM sqlite_master WHERE name = 'events'").length === 0) return [];
+  return host.disk
+    .read('SELECT seq, data FROM events ORDER BY seq')
+    .map(({ seq, data }) => `${seq}: ${String(data)}`);
 }
 
 async function ask(
@@ -181,11 +205,11 @@ function summarise(
   for (const host of world.hosts) {
     for (const [name, count] of host.faults.passed) points.set(name, (points.get(name) ?? 0) + count);
   }
-  const tail = exported.flatMap((log, i) => [
-    `--- ${clients.sessions[i]?.id}`,
-    ...eventLines(log)
+  const tail = clients.sessions.flatMap((known, i) => [
+    `--- ${known.id}`,
+    ...readLog(known, exported[i])
       .slice(-TAIL_EVENTS)
-      .map((line) => line.slice(0, 240)),
+      .map((line) => line.slice(0, TAIL_CHARS)),
   ]);
   return {
     problems: world.problems,

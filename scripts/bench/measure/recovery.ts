@@ -32,7 +32,8 @@ export async function measureRecovery(stand: Stand, rounds: number): Promise<Fig
       reconnect(stand, session, cursor),
     );
     connected.push(watched.goesOnMs);
-    resumed.push(watched.seen.ms);
+    // A connection is taken before the process says that it listens, and waits.
+    resumed.push(watched.seen.textAt - Math.max(watched.seen.askedAt, watched.listenedAt));
   }
   return [
     toFigure('recovery_ms', 'ms', alone),
@@ -45,7 +46,7 @@ export async function measureRecovery(stand: Stand, rounds: number): Promise<Fig
 interface Cut {
   session: string;
   model: string;
-  /** Of a client that watched until the kill. */
+  /** Of a client that has the beginning of the answer. */
   cursor: string;
 }
 
@@ -55,7 +56,7 @@ async function cutOff<T>(
   name: string,
   afterMs: number,
   goesOn: (cut: Cut) => Promise<T>,
-): Promise<{ seen: T; goesOnMs: number; startMs: number }> {
+): Promise<{ seen: T; listenedAt: number; goesOnMs: number; startMs: number }> {
   const { perch, perchWorker } = stand;
   const { session, model } = await startAnswer(stand, name);
   const begun = nowMs();
@@ -71,7 +72,7 @@ async function cutOff<T>(
   await perch.cancel(session);
   // The log tells the time of day, and the process our clock.
   const listenedOnDay = Date.now() - (nowMs() - listenedAt);
-  return { seen, goesOnMs: next.at - listenedOnDay, startMs: listenedAt - startedAt };
+  return { seen, listenedAt, goesOnMs: next.at - listenedOnDay, startMs: listenedAt - startedAt };
 }
 
 /** The second request for the model: seen by its server, so that nothing touches the session. */
@@ -79,14 +80,20 @@ async function waitForRequest({ model: server }: Stand, model: string): Promise<
   await repeat(async () => (await server.begun(model)).length > 1);
 }
 
-/** Tries until the service is there. */
-async function reconnect(stand: Stand, session: string, cursor: string): Promise<{ ms: number }> {
-  let found: { ms: number } | null = null;
+/** Tries until the service is there. When the attempt that succeeded began, and when it had text; `nowMs()`. */
+async function reconnect(
+  stand: Stand,
+  session: string,
+  cursor: string,
+): Promise<{ askedAt: number; textAt: number }> {
+  const found = { askedAt: Number.NaN, textAt: Number.NaN };
   await repeat(async () => {
-    found = await comeBack(stand, session, cursor).catch(() => null); // nobody listens yet
-    return found !== null;
+    found.askedAt = nowMs();
+    const back = await comeBack(stand, session, cursor).catch(() => null); // nobody listens yet
+    found.textAt = nowMs();
+    return back !== null;
   });
-  return found ?? { ms: Number.NaN };
+  return found;
 }
 
 async function repeat(isDone: () => Promise<boolean>): Promise<void> {
