@@ -224,7 +224,13 @@ export function defineSession(
         newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,
         faults: host.faults,
         publish: subscribers.publish,
-        watchdog: host.watchdog,
+        watchdog: {
+          arm: host.watchdog.arm,
+          // From its first commit on, an erasing is what the alarm guards, whatever turn ends meanwhile.
+          disarm: () => {
+            if (host.presence.kind !== 'erasing') host.watchdog.disarm();
+          },
+        },
         reportTurn: (summary) => {
           reportTurn(identity, summary);
           tellUses(host, parts);

@@ -18,7 +18,7 @@ import type { LoopPorts } from './ports.ts';
 import type { StepContext } from './prompt.ts';
 import { TurnInterrupted, takeOver } from './recovery.ts';
 import { countAttempt, RequestFailed, requestAnswer } from './request.ts';
-import { openTurnOf } from './reservation.ts';
+import { checkBudget, openTurnOf } from './reservation.ts';
 import { enterStep, restoreStep, StepNotEntered } from './step.ts';
 import { settleCalls } from './tool-calls.ts';
 import { endTurn, type TurnOutcome } from './turn-end.ts';
@@ -137,6 +137,11 @@ function endAtBoundary(ports: LoopPorts, state: TurnState): TurnEndReason | null
     return { kind: 'interrupted', message: 'Its message was discarded before a step took it.' };
   }
   if (state.calls.length > 0 || ports.inbox.hasNextStep()) return null;
+  if (state.finish === 'aborted') {
+    // A restart came between the answer that was stopped and the turn's end. A cancel is kept; so it was the time.
+    checkBudget(ports, {});
+    return { kind: 'interrupted', message: 'Its last answer was stopped, and the service restarted.' };
+  }
   return state.finish === 'length' ? { kind: 'max-tokens' } : { kind: 'completed' };
 }
 

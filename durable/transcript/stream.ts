@@ -77,9 +77,10 @@ export function createStreamBuffer(sql: SqlPort, log: Pick<Log, 'observe'>, now:
     push(kind, text) {
       if (at === null) throw new Error('text of an answer that nobody asked for');
       const offset = sent[kind];
+      // First: where the rows cannot be written, nobody is shown the piece, and nobody may find it later.
+      rows.push(at, kind, offset, text);
       sent[kind] += text.length;
       extend(runs, kind, offset, text);
-      rows.push(at, kind, offset, text);
       return { frame: 'delta', ...at, offset, kind, text };
     },
     soFar: () => (at === null ? withRestart(rows.read()) : withRestart(runs.map(toFrame(at)), at)),

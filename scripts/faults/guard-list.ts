@@ -132,7 +132,7 @@ export const GUARDS: readonly Guard[] = [
     [
       {
         file: 'durable/operations/cancel.ts',
-        from: 'state.write({ cancel: { turn, by } });',
+        from: 'state.write({ cancel: { turn, by, claimed } });',
         to: 'state.read();',
       },
     ],

@@ -16,14 +16,14 @@ const TRY_MS = 20_000;
 const PAUSE_MS = 50;
 const created = z.looseObject({ id: z.string() });
 const receipt = z.looseObject({ message: z.string(), seq: z.number() });
-const view = z.looseObject({ status: z.string(), queued: z.number() });
+const view = z.looseObject({ status: z.string(), queued: z.number(), last_seq: z.number() });
 
 export interface LoadClient {
   /** Opens a session over a model that calls the tool so many times a turn. */
   open: (name: string, calls: number) => Promise<LoadedSession>;
   /** Sends a prompt; resolves when it was acknowledged. `follow` reads its turn as a stream, as far as it comes. */
   prompt: (session: LoadedSession, text: string, follow: boolean) => Promise<void>;
-  isIdle: (session: LoadedSession) => Promise<boolean>;
+  view: (session: LoadedSession) => Promise<{ isIdle: boolean; lastSeq: number }>;
   export: (session: LoadedSession) => Promise<ReturnType<typeof parseExport>>;
   /** Requests that were sent again. */
   repeats: () => number;
@@ -75,9 +75,9 @@ export function createLoadClient(url: string): LoadClient {
         : receipt.parse(JSON.parse(await json('POST', path, { text })));
       session.acknowledged.push({ id, seq });
     },
-    async isIdle({ id }) {
-      const { status, queued } = view.parse(JSON.parse(await json('GET', `/v1/sessions/${id}`)));
-      return status === 'idle' && queued === 0;
+    async view({ id }) {
+      const { status, queued, last_seq } = view.parse(JSON.parse(await json('GET', `/v1/sessions/${id}`)));
+      return { isIdle: status === 'idle' && queued === 0, lastSeq: last_seq };
     },
     export: async ({ id }) => parseExport(await json('GET', `/v1/sessions/${id}/export?include=blobs`)),
     repeats: () => repeats,

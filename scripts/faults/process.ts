@@ -52,7 +52,10 @@ const DOWN_MS = 50;
 /** Calls in a turn of a session with a client; for each kill, in the one turn of a session without. */
 const CALLS = 2;
 const CALLS_A_ROUND = 45;
-const DRAIN_MS = 60_000;
+/** Without a new event in any log this long, what is not idle never will be. */
+const STILL_MS = 20_000;
+/** Between two prompts of a client. */
+const PAUSE_MS = 300;
 
 export function runProcessTest(options: ProcessOptions): Promise<ProcessReport> {
   return withTemporaryFolder(async (folder) => {
@@ -150,7 +153,25 @@ async function keepBusy(
 ): Promise<void> {
   for (let n = 0; !isOver(); n++) {
     await client.prompt(session, `Prompt ${n} of ${session.model}.`, (n + i) % 3 === 0);
-    await sleep(150 + ((n * 37 + i * 101) % 250));
+    await sleep(PAUSE_MS + ((n * 137 + i * 101) % PAUSE_MS));
+  }
+}
+
+/** Waits until all are idle, as long as anything moves; those that are not. */
+async function drain(
+  client: LoadClient,
+  sessions: readonly LoadedSession[],
+): Promise<ReadonlySet<LoadedSession>> {
+  let seen = -1;
+  let movedAt = Date.now();
+  for (;;) {
+    const views = await Promise.all(sessions.map((session) => client.view(session)));
+    const busy = sessions.filter((_, i) => !(views[i]?.isIdle ?? false));
+    const total = views.reduce((sum, { lastSeq }) => sum + lastSeq, 0);
+    if (total !== seen) movedAt = Date.now();
+    seen = total;
+    if (busy.length === 0 || Date.now() - movedAt > STILL_MS) return new Set(busy);
+    await sleep(100);
   }
 }
 
@@ -159,19 +180,13 @@ async function check(
   sessions: readonly LoadedSession[],
   outside: OutsideServer,
 ): Promise<ProcessReport['findings']> {
-  const until = Date.now() + DRAIN_MS;
   const findings: ProcessReport['findings'] = [];
+  const busy = await drain(client, sessions);
   for (const session of sessions) {
     const note = (found: readonly Finding[]): void => {
       findings.push(...found.map((finding) => ({ session: session.model, ...finding })));
     };
-    while (!(await client.isIdle(session))) {
-      if (Date.now() > until) {
-        note([stuck('it is not idle, long after the load')]);
-        break;
-      }
-      await sleep(50);
-    }
+    if (busy.has(session)) note([stuck('it stands still and is not idle')]);
     const exported = await client.export(session);
     const { events } = exported;
     const odd = eventsOf(events)('turn/end').filter(({ reason }) => reason.kind !== 'completed');

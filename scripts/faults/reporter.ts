@@ -1,5 +1,6 @@
 /** A vitest reporter: what the kill tests tried and found, a line a scenario and one for all of them. */
 import type { Reporter, TestModule } from 'vitest/node';
+import { listPoints } from './points.ts';
 import { formatTallies, type ScenarioTally } from './tally.ts';
 
 declare module 'vitest' {
@@ -16,6 +17,6 @@ export default class FaultsReporter implements Reporter {
     );
     if (tallies.length === 0) return;
     // When the process ends: every other reporter has spoken by then.
-    process.once('exit', () => console.log(`\n${formatTallies(tallies)}`));
+    process.once('exit', () => console.log(`\n${formatTallies(tallies, listPoints('durable'))}`));
   }
 }

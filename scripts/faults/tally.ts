@@ -17,14 +17,16 @@ export interface ScenarioTally {
   recoveryMs: number[];
 }
 
-/** A line a scenario, the recovery, and the sum as the last line. */
-export function formatTallies(tallies: readonly ScenarioTally[]): string {
+/** A line a scenario, the recovery, the points of the code (`named`) that none passes, and the sum as the last line. */
+export function formatTallies(tallies: readonly ScenarioTally[], named: readonly string[]): string {
   const points = new Set(tallies.flatMap((tally) => tally.points));
+  const missed = named.filter((point) => !points.has(point));
   const sum = (what: 'kills' | 'lost' | 'doubled' | 'stuck'): number =>
     tallies.reduce((total, tally) => total + tally[what], 0);
   const recovery = tallies.flatMap(({ recoveryMs }) => recoveryMs);
   return [
     ...tallies.map(formatTally),
+    `points of the code that none of these passes: ${missed.length === 0 ? 'none' : missed.join(', ')}`,
     `recovery from the alarm to idle: ${formatTimes(recovery)}`,
     `scenarios ${tallies.length}, points ${points.size}, kills ${sum('kills')}, lost ${sum('lost')}, ` +
       `doubled ${sum('doubled')}, stuck ${sum('stuck')}`,

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/properties.ts', import.meta.url));
-const SEEDS = 200;
+const SEEDS = 300;
 
 const run = promisify(execFile);
 
