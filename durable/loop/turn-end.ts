@@ -29,14 +29,17 @@ export interface TurnOutcome {
 /** What the claim held where no step took it in, what the transcript lacks, the turn's end and its totals: one commit. */
 export async function endTurn(ports: LoopPorts, outcome: TurnOutcome): Promise<void> {
   await pass(ports, 'turn.ending');
-  const { reason, notEntered, failed } = outcome;
+  const { notEntered, failed } = outcome;
   const before = openTurnOf(ports);
   const { turn, step: steps, usage } = before;
+  // A cancel that was acknowledged up to here is heeded, whatever the turn was about to end with.
+  const { cancel } = ports.state.read();
+  const reason: TurnEndReason = cancel?.turn === turn ? { kind: 'aborted', by: cancel.by } : outcome.reason;
   const receipt = ports.log.commit((append) => {
     const claimed = notEntered?.claimed ?? findCancelled(ports, before);
     accountFor(ports, append, turn, { claimed, block: notEntered?.block ?? null });
     if (failed) appendFailure(append, before, failed);
-    if (reason.kind === 'aborted' || reason.kind === 'budget') keepShown(ports, append, before);
+    else if (reason.kind === 'aborted' || reason.kind === 'budget') keepShown(ports, append, before);
     for (const event of repairStep(before, interruptionOf(reason))) append(event);
     const spent = spendOfTurn(settleFailure(before, failed), ports.now());
     const written = describeTurn(ports, before, failed, spent);

@@ -159,9 +159,6 @@ function toOutcome(ports: LoopPorts, thrown: unknown, signal: AbortSignal): Turn
 function toReason(ports: LoopPorts, error: unknown, signal: AbortSignal): TurnEndReason {
   const cancelled = [signal.reason, error].find((cause) => cause instanceof TurnCancelled);
   if (cancelled) return { kind: 'aborted', by: cancelled.by };
-  // One that was acknowledged before a restart, where taking the turn over failed before it could be heeded.
-  const { cancel } = ports.state.read();
-  if (cancel && cancel.turn === ports.turn()?.turn) return { kind: 'aborted', by: cancel.by };
   if (error instanceof BudgetExhausted) return error.reason;
   if (error instanceof TurnInterrupted) return { kind: 'interrupted', message: error.message };
   const data = toErrorData(error);
