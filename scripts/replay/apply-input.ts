@@ -1,6 +1,8 @@
 /** What came to the recorded session from outside, done to the one that is re-run. */
+
 import { admitMessage } from '../../durable/inbox/index.ts';
 import { addSpend, spendOfTurn } from '../../durable/loop/index.ts';
+import { markCancelled } from '../../durable/operations/cancel.ts';
 import type { IncomingBlock } from '../../durable/rpc.ts';
 import type { SqlPort } from '../../durable/storage/index.ts';
 import {
@@ -36,6 +38,8 @@ export function applyInput(ports: ApplyPorts, input: Input): 'done' | 'restart' 
       return 'restart';
     case 'cancel':
       if (local.parts.turn()?.turn !== input.turn) return 'missed';
+      // As the operation has it: what is known of the cancel is in the state row.
+      local.parts.log.commit(() => markCancelled(local.parts, input.turn, input.by));
       local.driver.cancel(input.by);
       return 'done';
     case 'model':

@@ -209,6 +209,8 @@ interface RecordedTurn {
   number: number;
   events: LogEvent[];
   end: LogEventOf<'turn/end'>;
+  /** A lane refused its claim. */
+  isBlocked: boolean;
 }
 
 interface TurnPlan {
@@ -221,15 +223,20 @@ interface TurnPlan {
 function splitTurns(events: readonly LogEvent[]): RecordedTurn[] {
   const turns: RecordedTurn[] = [];
   let open: LogEvent[] = [];
+  let isBlocked = false;
   for (const event of events) {
-    if (event.type === 'turn/start') open = [];
+    if (event.type === 'turn/start') {
+      open = [];
+      isBlocked = false;
+    }
+    if (event.type === 'inbox/discarded') isBlocked ||= event.cause.startsWith('blocked by ');
     if ('turn' in event) open.push(event);
-    if (event.type === 'turn/end') turns.push({ number: event.turn, events: open, end: event });
+    if (event.type === 'turn/end') turns.push({ number: event.turn, events: open, end: event, isBlocked });
   }
   return turns;
 }
 
-function planEnd({ number, events, end }: RecordedTurn): TurnPlan {
+function planEnd({ number, events, end, isBlocked }: RecordedTurn): TurnPlan {
   const tail = findTail(events);
   const from = tail[0]?.seq ?? end.seq;
   const close: TurnPlan = {
@@ -241,6 +248,9 @@ function planEnd({ number, events, end }: RecordedTurn): TurnPlan {
     case 'aborted': {
       if (tail.some(isOfRestart)) return close;
       const input: End = { kind: 'cancel', turn: number, by: end.reason.by };
+      // The claim was refused, or the model had failed, before the cancel came: it only changed what the turn's end says.
+      const isOver = isBlocked || events.some(isLastFailure);
+      if (isOver) return { from, moment: 'ending', input };
       const stopped = events.find(isStopped);
       if (stopped) return { from: stopped.seq, moment: 'working', input };
       return { from, moment: findMoment(events, tail), input };
@@ -290,6 +300,10 @@ function showText({ content }: LogEventOf<'tool/result'>): string {
 function isStopped(event: LogEvent): boolean {
   if (event.type === 'assistant/message') return event.interrupted === true;
   return event.type === 'tool/result' && event.error === 'aborted';
+}
+
+function isLastFailure(event: LogEvent): boolean {
+  return event.type === 'request/failed' && event.retry_at === null;
 }
 
 function findMoment(events: readonly LogEvent[], tail: readonly LogEvent[]): Moment {
