@@ -87,6 +87,8 @@ export const valueTooLarge = define(413, 'value_too_large', 'The value is too la
 export const stepNotFound = define(404, 'step_not_found', 'There is no such step');
 export const messageNotFound = define(404, 'message_not_found', 'There is no such message');
 export const messageClaimed = define(409, 'message_claimed', 'A turn has taken the message');
+export const approvalNotFound = define(404, 'approval_not_found', 'Nothing of this id waits for a decision');
+export const approvalSettled = define(409, 'approval_settled', 'It is decided already');
 export const notABoundary = define(409, 'not_a_boundary', 'The session cannot be forked there');
 export const sessionDamaged = define(500, 'session_damaged', 'The session cannot be read');
 export const budgetNotPriced = define(422, 'budget_not_priced', 'A budget of money needs a price');
@@ -172,3 +174,30 @@ export function toErrorData(error: unknown): ErrorData {
 // Tools
 export const unknownTool = define(422, 'unknown_tool', 'There is no such tool');
 export const invalidArguments = define(422, 'invalid_arguments', 'The arguments are not valid');
+
+// Workspace
+export const pathInvalid = define(400, 'path_invalid', 'The path is not valid');
+export const fileNotFound = define(404, 'file_not_found', 'There is no such file');
+export const fileChanged = define(409, 'file_changed', 'The file has changed');
+export const fileTooLarge = define(413, 'file_too_large', 'The file is too large');
+export const workspaceFull = define(413, 'workspace_full', 'The workspace is full');
+export const isADirectory = define(409, 'is_a_directory', 'The path is a directory');
+export const notADirectory = define(409, 'not_a_directory', 'The path is not a directory');
+export const directoryNotEmpty = define(409, 'directory_not_empty', 'The directory is not empty');
+export const editNotFound = define(422, 'edit_not_found', 'The text is not in the file');
+export const editAmbiguous = define(422, 'edit_ambiguous', 'The text is in the file more than once');
+export const fileNotRead = define(409, 'file_not_read', 'The file has not been read');
+export const notText = define(422, 'not_text', 'The file is not text');
+export const preconditionFailed = define(412, 'precondition_failed', 'The file is not in the expected state');
+export const archiveInvalid = define(422, 'archive_invalid', 'The archive cannot be read');
+
+// Web
+export const addressNotAllowed = define(403, 'address_not_allowed', 'The address may not be fetched');
+export const fetchFailed = define(502, 'fetch_failed', 'The page could not be fetched');
+export const fetchTooLarge = define(413, 'fetch_too_large', 'The page is too large');
+export const searchNotConfigured = define(422, 'search_not_configured', 'No search service is configured');
+export const searchFailed = define(502, 'search_failed', 'The search failed');
+
+// Servers of the Model Context Protocol
+export const mcpUnavailable = define(502, 'mcp_unavailable', 'The tool server cannot be used');
+export const mcpError = define(502, 'mcp_error', 'The tool server answered with an error');

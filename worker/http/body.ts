@@ -41,6 +41,15 @@ export async function readJson<Schema extends z.ZodType>(
   return { value: parseWith(schema, json), idempotency: readIdempotencyKey(request, bytes) };
 }
 
+/** A request's body as bytes, and its Idempotency-Key where it has one. Throws `body_too_large` and `invalid_request`. */
+export async function readBytes(
+  request: Request,
+  limitBytes: number,
+): Promise<{ bytes: Uint8Array; idempotency: IdempotencyClaim | null }> {
+  const bytes = await readBounded(request, limitBytes);
+  return { bytes, idempotency: readIdempotencyKey(request, bytes) };
+}
+
 /** By the schema. Throws `invalid_request` with every issue: its path (dots between parts) and message. */
 export function parseWith<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);

@@ -2,6 +2,7 @@ export { prefersEventStream } from './accept.ts';
 export {
   MESSAGE_BODY_BYTES,
   parseWith,
+  readBytes,
   readForm,
   readJson,
   readMediaType,

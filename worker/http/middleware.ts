@@ -74,8 +74,23 @@ const allowOrigin = cors({
   // Only an origin on the deployment's list gets here.
   origin: (origin) => origin,
   allowMethods: ['GET', 'POST', 'PUT', 'DELETE'],
-  allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'Prefer'],
-  exposeHeaders: ['Location', 'Preference-Applied', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+  allowHeaders: [
+    'Authorization',
+    'Content-Type',
+    'Idempotency-Key',
+    'If-Match',
+    'If-None-Match',
+    'Last-Event-ID',
+    'Prefer',
+  ],
+  exposeHeaders: [
+    'ETag',
+    'Location',
+    'Preference-Applied',
+    'Retry-After',
+    'WWW-Authenticate',
+    'X-Request-Id',
+  ],
   maxAge: PREFLIGHT_SECONDS,
 });
 

@@ -35,7 +35,10 @@ export interface RouteHeader {
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** A pattern of Hono's; `:id` is a session's id, `:message` a message's, `:name` a skill's name. */
+  /**
+   * A pattern of Hono's; `:id` is a session's id, `:message` a message's, `:name` a skill's name, `:path{[^]+}` all that
+   * follows.
+   */
   path: string;
   /** What the caller's key needs; null is open to anyone. */
   scope: Scope | null;
@@ -48,6 +51,8 @@ export interface Route {
   body?: NamedSchema;
   /** The body may also be a form with a part for each file. */
   takesFiles?: boolean;
+  /** Media types of a body that is bytes. */
+  takesBytes?: readonly string[];
   responses: readonly RouteResponse[];
   handle: (c: AppContext) => Response | Promise<Response>;
 }

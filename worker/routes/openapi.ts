@@ -14,6 +14,8 @@ const PATH = '/openapi.json';
 const PATTERNS: Record<string, RegExp> = {
   name: /^[a-z0-9]+(-[a-z0-9]+)*$/,
   message: /^msg_[A-Za-z0-9_-]+$/,
+  approval: /^apr_[a-f0-9]+$/,
+  path: /^[\s\S]+$/,
 };
 /** A form with a part for each file. */
 const FILES = { type: 'object', additionalProperties: { type: 'string', format: 'binary' } };
@@ -41,7 +43,7 @@ export function buildDocument(routes: readonly Route[]): object {
   const failed = { schema: addSchema(components, { name: 'Problem', schema: problem }, 'output') };
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
-    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    const path = route.path.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, '{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, components) };
   }
   return {
@@ -65,7 +67,7 @@ export function buildDocument(routes: readonly Route[]): object {
 }
 
 function describeOperation(route: Route, components: Map<string, Json>): object {
-  const { operation, summary, description, scope, body, takesFiles } = route;
+  const { operation, summary, description, scope, body, takesFiles, takesBytes } = route;
   const responses = route.responses.map(({ status, description: text, content = {} }) => {
     const media = Object.entries(content).map(([type, schema]) => [
       type,
@@ -87,6 +89,9 @@ function describeOperation(route: Route, components: Map<string, Json>): object 
           ...(takesFiles === true && { 'multipart/form-data': { schema: FILES } }),
         },
       },
+    }),
+    ...(takesBytes !== undefined && {
+      requestBody: { content: Object.fromEntries(takesBytes.map((type) => [type, {}])) },
     }),
     responses: { ...Object.fromEntries(responses), default: { $ref: '#/components/responses/Problem' } },
   };
