@@ -19,6 +19,8 @@ import {
 const MODEL_STALL_MS = 120_000;
 /** Far longer than KV and plugins need: it ends a step that something holds for ever. */
 const STEP_MS = 60_000;
+/** A week: over a weekend and a holiday, and not for ever. */
+const APPROVAL_MS = 7 * 24 * 3_600_000;
 
 export interface Deployment {
   agents: readonly AgentDefinition[];
@@ -30,6 +32,8 @@ export interface Deployment {
   modelStallMs: number;
   /** Milliseconds in which a step must be prepared: skills, waterfall, sections, lanes. */
   stepMs: number;
+  /** Milliseconds that a person has to decide. */
+  approvalMs: number;
   retry: RetryPolicy;
   priceOf: (provider: string, model: string) => Price | undefined;
   /** Whether the agent may run on this route: `unknown_model`, and `budget_not_priced` where it has one of money. */
@@ -71,6 +75,7 @@ export function resolveDeployment(definition: DeploymentDefinition): Deployment 
     toolOrder,
     modelStallMs: definition.modelStallMs ?? MODEL_STALL_MS,
     stepMs: definition.stepMs ?? STEP_MS,
+    approvalMs: definition.approvalMs ?? APPROVAL_MS,
     retry: { ...DEFAULT_RETRY, ...definition.retry },
     priceOf: (provider, model) => prices[`${provider}/${model}`],
     checkModel(agent, route) {

@@ -5,7 +5,9 @@
 import { STANDARD_PROVIDERS } from './models/index.ts';
 import { defineDeployment } from './plugins.ts';
 import { skillsPlugin } from './skills/index.ts';
-import { timeTools } from './tools/index.ts';
+import { fileTools } from './tools/files/index.ts';
+import { peopleTools, shellTools, timeTools, todoTools } from './tools/index.ts';
+import { webTools } from './tools/web/index.ts';
 
 export const deployment = defineDeployment({
   defaultAgent: 'assistant',
@@ -30,7 +32,7 @@ export const deployment = defineDeployment({
       budgets: { turn: { steps: 10 } },
     },
   ],
-  plugins: [timeTools, skillsPlugin],
+  plugins: [timeTools, skillsPlugin, fileTools, shellTools, webTools(), todoTools(), peopleTools],
   providers: [...STANDARD_PROVIDERS],
   toolOrder: ['skill', '<unlisted-tools>'],
 });

@@ -10,9 +10,10 @@ import type {
   ModelOptions,
   RequestListener,
   SectionDefinition,
+  ToolSource,
   VariableDefinition,
 } from './prompt/types.ts';
-import type { ToolDefinition } from './tools/types.ts';
+import type { ToolDefinition, ToolGuard } from './tools/types.ts';
 
 export interface Plugin {
   /** The owner that provenance names. */
@@ -21,7 +22,11 @@ export interface Plugin {
   variables?: VariableDefinition[];
   contexts?: ContextDefinition[];
   tools?: ToolDefinition[];
+  /** Tools that are looked up for each step; they stand after those of the deployment's order. */
+  toolSources?: ToolSource[];
   lanes?: LaneDefinition[];
+  /** Looked at before each call of any tool, in the order of the deployment's plugins. */
+  guards?: ToolGuard[];
   /** Listeners run in the order of the deployment's plugins. */
   onRequest?: RequestListener;
   onAssemble?: AssembleListener;
@@ -34,7 +39,7 @@ export interface AgentDefinition {
   options?: ModelOptions;
   /** The section `deployment:persona`: role and behaviour, nothing else. A template. */
   persona: string;
-  /** Names of the tools it may use, or all. */
+  /** Names of the tools it may use, or all. For tools of a source, `*` at the end stands for any rest. */
   tools: string[] | 'all';
   /** What one turn, and the whole session, may use up; what needs more ends with the reason `budget`. */
   budgets?: { turn?: Budget; session?: Budget };
@@ -84,6 +89,8 @@ export interface DeploymentDefinition {
   modelStallMs?: number;
   /** Milliseconds in which a step must be prepared: skills, waterfall, sections, variables, lanes. */
   stepMs?: number;
+  /** Milliseconds that a person has to decide about a call; what nobody decided is not run. */
+  approvalMs?: number;
   /** By route, `provider/model`. */
   prices?: Record<string, Price>;
   retry?: Partial<RetryPolicy>;

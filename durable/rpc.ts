@@ -9,6 +9,7 @@ import type { AtStep } from './prompt/view-shape.ts';
 import type { SkillEntry } from './skills/types.ts';
 import type { ContentBlock, Delivery, MessageSource } from './transcript/events.ts';
 import { budgetKind, contentBlock, delivery, messageSource, usage } from './transcript/events.ts';
+import type { FilesRpc } from './workspace/requests.ts';
 
 /** Used up, by kind of budget. Money is in millionths of a US dollar; null where a request had no price. */
 export const spend = z.object({
@@ -71,6 +72,8 @@ export interface CreateSession {
   metadata: Record<string, string>;
   /** Shadows the agent's persona in this session. */
   persona: string | null;
+  /** The tools that the session may use of its agent's; null for all of them. */
+  tools: string[] | null;
   idempotency: IdempotencyClaim | null;
 }
 
@@ -150,6 +153,34 @@ export const queuedMessage = z.object({
 });
 export type QueuedMessage = z.infer<typeof queuedMessage>;
 
+/** A call that waits for a person, or a question of the model's. */
+export const approvalView = z.object({
+  approval: z.string(),
+  kind: z.enum(['approval', 'question']),
+  turn: z.number().int(),
+  step: z.number().int(),
+  call: z.string(),
+  /** The tool's name and its arguments. */
+  name: z.string(),
+  input: z.json(),
+  /** Why it is asked, or the question. */
+  prompt: z.string(),
+  options: z.array(z.string()).nullable(),
+  /** Milliseconds since the epoch; what nobody decided by then does not run. */
+  expires_at: z.number().nullable(),
+  decision: z.object({ outcome: z.string(), by: z.string(), text: z.string().exactOptional() }).nullable(),
+});
+export type ApprovalView = z.infer<typeof approvalView>;
+
+export interface DecideApproval {
+  approval: string;
+  outcome: 'approved' | 'denied' | 'answered';
+  by: string;
+  /** A denial's reason, or the answer. */
+  text: string | null;
+  idempotency: IdempotencyClaim | null;
+}
+
 /** What a repair found and did, in words for people; empty where nothing was wrong. */
 export const repairReport = z.object({ repaired: z.array(z.string()), session: sessionView });
 export type RepairReport = z.infer<typeof repairReport>;
@@ -179,11 +210,15 @@ export interface ForkSession {
 }
 
 /** What the worker calls. Every method of a session that does not exist answers `session_not_found`. */
-export interface SessionRpc extends ForkSource {
+export interface SessionRpc extends FilesRpc, ForkSource {
   create(input: CreateSession): Promise<Outcome<SessionView>>;
   view(): Promise<Outcome<SessionView>>;
   admit(input: AdmitMessage): Promise<Outcome<Receipt>>;
   cancel(input: CancelTurn): Promise<Outcome<SessionView>>;
+  /** What waits for a person, in the model's order. */
+  approvals(): Promise<Outcome<ApprovalView[]>>;
+  /** `approval_not_found`, `approval_settled`. */
+  decide(input: DecideApproval): Promise<Outcome<ApprovalView>>;
   /** What waits, in order. */
   queued(): Promise<Outcome<QueuedMessage[]>>;
   /** One message, or all that wait for null. `message_not_found`, `message_claimed`. */

@@ -13,15 +13,22 @@ import {
   answerAlarm,
   cancelTurn,
   createSession,
+  decideApproval,
+  deleteFile,
   discardMessages,
   enter,
   eraseSession,
   exportSession,
   forkSession,
+  getFile,
   type Host,
+  importFiles,
   type Live,
   lend,
+  listApprovals,
+  listFiles,
   listQueued,
+  putFile,
   readEvents,
   readPrompt,
   repairSession,
@@ -32,8 +39,10 @@ import {
 import type { AtStep } from './prompt/index.ts';
 import type {
   AdmitMessage,
+  ApprovalView,
   CancelTurn,
   CreateSession,
+  DecideApproval,
   DirectoryRpc,
   EventQuery,
   ForkSession,
@@ -50,6 +59,7 @@ import { createSubscribers } from './subscribers/index.ts';
 import type { MessageId } from './transcript/index.ts';
 import { createWatchdog } from './watchdog.ts';
 import { openSession, toLoopPorts } from './wiring.ts';
+import type { FilesRpc } from './workspace/requests.ts';
 
 /** The bindings that a session needs; models read theirs by name from the same object. */
 interface SessionEnv extends Record<string, unknown> {
@@ -143,6 +153,34 @@ export function defineSession(
       return this.#answer(() => listQueued(this.#host));
     }
 
+    approvals(): Promise<Outcome<ApprovalView[]>> {
+      return this.#answer(() => listApprovals(this.#host));
+    }
+
+    decide(input: DecideApproval): Promise<Outcome<ApprovalView>> {
+      return this.#answer(() => decideApproval(this.#host, input));
+    }
+
+    listFiles(...ask: Parameters<FilesRpc['listFiles']>): ReturnType<FilesRpc['listFiles']> {
+      return this.#answer(() => listFiles(this.#host, ...ask));
+    }
+
+    getFile(...ask: Parameters<FilesRpc['getFile']>): ReturnType<FilesRpc['getFile']> {
+      return this.#answer(() => getFile(this.#host, ...ask));
+    }
+
+    putFile(...ask: Parameters<FilesRpc['putFile']>): ReturnType<FilesRpc['putFile']> {
+      return this.#answer(() => putFile(this.#host, ...ask));
+    }
+
+    deleteFile(...ask: Parameters<FilesRpc['deleteFile']>): ReturnType<FilesRpc['deleteFile']> {
+      return this.#answer(() => deleteFile(this.#host, ...ask));
+    }
+
+    importFiles(...ask: Parameters<FilesRpc['importFiles']>): ReturnType<FilesRpc['importFiles']> {
+      return this.#answer(() => importFiles(this.#host, ...ask));
+    }
+
     discard(input: { by: string; message: string | null }): Promise<Outcome<SessionView>> {
       return this.#answer(() => discardMessages(this.#host, input));
     }
@@ -220,6 +258,7 @@ export function defineSession(
         skills: host.skills,
         now: Date.now,
         wait: waitWithTimer,
+        env: this.env,
         random: Math.random,
         newMessageId: () => `inj_${crypto.randomUUID().replaceAll('-', '')}` as MessageId,
         faults: host.faults,
@@ -229,6 +268,9 @@ export function defineSession(
           // From its first commit on, an erasing is what the alarm guards, whatever turn ends meanwhile.
           disarm: () => {
             if (host.presence.kind !== 'erasing') host.watchdog.disarm();
+          },
+          armAt: (time) => {
+            if (host.presence.kind !== 'erasing') host.watchdog.armAt(time);
           },
         },
         reportTurn: (summary) => {

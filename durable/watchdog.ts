@@ -14,6 +14,8 @@ export interface Watchdog {
   /** Arms it unless it is; a later attempt that waits comes forward. */
   arm: () => void;
   disarm: () => void;
+  /** A turn waits for a person until then. */
+  armAt: (time: number) => void;
   /** No alarm is stored any more: its handler runs, or the storage was cleared. */
   gone: () => void;
   /** The work could not go on: each time in a row, the next attempt comes after twice the pause. */
@@ -43,6 +45,10 @@ export function createWatchdog(
       if (due === null) return;
       due = null;
       storage.deleteAlarm().catch(ignore);
+    },
+    armAt(time) {
+      due = time;
+      storage.setAlarm(time).catch(ignore);
     },
     gone() {
       due = null;

@@ -39,12 +39,16 @@ import {
   type TurnState,
 } from './transcript/index.ts';
 
+import { createWorkspace, type Workspace } from './workspace/index.ts';
+
 export interface Outside {
   deployment: Deployment;
   models: ModelResolver;
   skills: SkillSource;
   now: () => number;
   wait: Wait;
+  /** The worker's bindings: keys of the services that tools use. */
+  env: Readonly<Record<string, unknown>>;
   /** From 0 to 1, as `Math.random`. */
   random: () => number;
   newMessageId: LoopPorts['newMessageId'];
@@ -65,6 +69,7 @@ export interface SessionParts {
   inbox: Inbox;
   receipts: Receipts;
   blobs: Blobs;
+  workspace: Workspace;
   state: LoopPorts['state'];
   plan: () => PromptPlan;
   /** Which skills its turns used, as far as the directory does not know it. */
@@ -101,9 +106,10 @@ export function openSession(
     inbox: createInbox(sql, log),
     receipts: createReceipts(sql, now),
     blobs,
+    workspace: createWorkspace(sql, cwd, now),
     state,
     plan: () => {
-      plan ??= planPrompt(deployment, deployment.agent(agent), persona);
+      plan ??= planPrompt(deployment, deployment.agent(agent), persona, identity.tools);
       return plan;
     },
     uses: createSkillUses(sql, log, () => (isSealed ? { ...state.read(), openTurnSeq } : state.read())),
@@ -141,6 +147,9 @@ export function toLoopPorts(parts: SessionParts, outside: Outside): LoopPorts {
     models: outside.models,
     skills: parts.readSkills(outside.skills),
     invokedSkills: createInvokedSkills(log),
+    guards: () => plan().layer.guards.map(({ definition }) => definition),
+    workspace: parts.workspace,
+    env: outside.env,
     now: outside.now,
     wait: outside.wait,
     random: outside.random,

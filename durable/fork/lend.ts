@@ -30,10 +30,10 @@ export function createLender({ sql, identity, log, state }: LenderPorts): Lender
   };
   return {
     forkPoint(atSeq): ForkPoint {
-      const { agent, cwd, persona, model, metadata, created_at } = identity;
+      const { agent, cwd, persona, tools, model, metadata, created_at } = identity;
       const at_seq =
         atSeq === null ? findNewestBoundary(sql, state.read().openTurnSeq) : checkBoundary(sql, atSeq);
-      return { at_seq, agent, cwd, persona, model, metadata, created_at };
+      return { at_seq, agent, cwd, persona, tools, model, metadata, created_at };
     },
     forkRows(ask) {
       checkParent(ask);

@@ -9,6 +9,7 @@ export interface ForkPoint {
   agent: string;
   cwd: string;
   persona: string | null;
+  tools: string[] | null;
   model: string | null;
   metadata: Record<string, string>;
   /** When the parent was created: another session that took its id meanwhile is not the parent any more. */

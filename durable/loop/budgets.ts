@@ -58,7 +58,7 @@ export function spendOfTurn(state: TurnState, now: number): Spend {
   return {
     steps: state.step,
     tool_calls: state.toolCalls,
-    wall_ms: Math.max(0, now - state.startedAt),
+    wall_ms: Math.max(0, now - state.startedAt - waitedOf(state, now)),
     ...charged,
   };
 }
@@ -70,6 +70,10 @@ export function addSpend(a: Spend, b: Spend): Spend {
     wall_ms: a.wall_ms + b.wall_ms,
     ...addCharge(a, b),
   };
+}
+
+function waitedOf({ clock }: TurnState, now: number): number {
+  return clock.waitedMs + (clock.waitedSince === null ? 0 : now - clock.waitedSince);
 }
 
 /** The first budget that does not hold what comes; null where all do. `ended` is of the turns before this one. */

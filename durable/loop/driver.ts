@@ -2,8 +2,10 @@
  * Drives a session: one turn after the other for as long as something in the inbox wakes it. There is one driver an
  * object, and it answers to nobody's connection: clients come and go, the turn goes on.
  */
+import { nextAction } from '../transcript/index.ts';
 import type { LoopPorts } from './ports.ts';
-import { resumeTurn, startTurn } from './turn.ts';
+import type { Left } from './recovery.ts';
+import { isParked, resumeTurn, startTurn } from './turn.ts';
 
 export interface Driver {
   /** Starts the loop unless it runs. What was admitted before the call is taken for certain. */
@@ -44,6 +46,9 @@ export function createDriver(given: LoopPorts): Driver {
   };
   let running: Promise<void> | null = null;
   let turn: AbortController | null = null;
+  /** The newest turn that this life of the object has worked on. */
+  let driven = 0;
+  let lastLeft: Left = 'restarted';
 
   async function runOne(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
     turn = new AbortController();
@@ -54,13 +59,26 @@ export function createDriver(given: LoopPorts): Driver {
     }
   }
 
+  /** Nothing runs: the next alarm, if any, is the one at which a person's time to decide is over. */
+  function rest(): void {
+    const open = ports.turn();
+    const action = open && nextAction(open);
+    if (action?.kind === 'wait' && action.until !== null) ports.watchdog.armAt(action.until);
+    else ports.watchdog.disarm();
+  }
+
   async function drive(): Promise<void> {
     try {
-      if (ports.turn()) await runOne((signal) => resumeTurn(ports, signal));
-      while (ports.inbox.wakes()) await runOne((signal) => startTurn(ports, signal));
+      for (let open = ports.turn(); open ? !isParked(ports) : ports.inbox.wakes(); open = ports.turn()) {
+        const left = open?.turn === driven ? lastLeft : 'restarted';
+        driven = open?.turn ?? ports.state.read().turns + 1;
+        lastLeft = 'failed';
+        await runOne((signal) => (open ? resumeTurn(ports, signal, left) : startTurn(ports, signal)));
+        lastLeft = 'parked';
+      }
       // From the check to here nothing awaits, so a message that comes now finds the loop stopped and wakes it.
       running = null;
-      ports.watchdog.disarm();
+      rest();
     } catch (error) {
       // The log could not take the turn's end. The watchdog stays armed and tries again.
       running = null;

@@ -5,3 +5,4 @@ export { createHeaders } from './headers.ts';
 export type { LoopPorts, TurnSummary } from './ports.ts';
 export { createPromptCache } from './prompt-cache.ts';
 export { reportTurn } from './report.ts';
+export { isParked } from './turn.ts';

@@ -7,6 +7,7 @@ import type { ModelCall, PromptPlan, SessionFacts } from '../prompt/index.ts';
 import type { SkillReader } from '../skills/types.ts';
 import type { Blobs, SessionState } from '../storage/index.ts';
 import type { Wait } from '../time-limit.ts';
+import type { ToolGuard } from '../tools/index.ts';
 import type {
   DeltaFrame,
   Log,
@@ -18,6 +19,7 @@ import type {
   TurnState,
   Usage,
 } from '../transcript/index.ts';
+import type { Workspace } from '../workspace/index.ts';
 import type { SessionLimits } from './budgets.ts';
 import type { Faults } from './faults.ts';
 import type { Headers } from './headers.ts';
@@ -29,7 +31,10 @@ export interface LoopPorts {
   plan: () => PromptPlan;
   /** The call before the waterfall: the agent's or the session's own model. */
   baseCall: () => ModelCall;
-  limits: Pick<Deployment, 'modelStallMs' | 'stepMs' | 'retry'>;
+  limits: Pick<Deployment, 'modelStallMs' | 'stepMs' | 'retry' | 'approvalMs'>;
+  guards: () => readonly ToolGuard[];
+  workspace: Workspace;
+  env: Readonly<Record<string, unknown>>;
   /** Of the session's agent. */
   budgets: () => SessionLimits;
   priceOf: (provider: string, model: string) => Price | undefined;
@@ -64,6 +69,8 @@ export interface LoopPorts {
     arm: () => void;
     /** The session is idle: nothing wakes it any more but a request. */
     disarm: () => void;
+    /** A turn waits for a person: it is looked after again at this time. */
+    armAt: (time: number) => void;
   };
   reportTurn: (summary: TurnSummary) => void;
   /** A failure of the loop itself, which no turn could take in. */

@@ -2,7 +2,7 @@
 import type { ResolvedModel, ToolSchema } from '../models/index.ts';
 import { type Assembly, assemble, type BuiltHeader, type ModelCall, render } from '../prompt/index.ts';
 import type { SkillView } from '../skills/types.ts';
-import type { ToolDefinition } from '../tools/index.ts';
+import type { ToolDefinition, ToolResult } from '../tools/index.ts';
 import type { LoopPorts } from './ports.ts';
 
 /** All of it is in the log, so a restart can restore it. */
@@ -15,6 +15,9 @@ export interface StepContext {
   schemas: readonly ToolSchema[];
   tools: ReadonlyMap<string, ToolDefinition>;
   skills: SkillView;
+  /** Calls that the guards have looked at in this life of the object, and the results of those that they refused. */
+  judged: Set<string>;
+  denied: Map<string, ToolResult>;
 }
 
 export interface ComposedPrompt {
@@ -33,7 +36,7 @@ export async function composePrompt(
 ): Promise<ComposedPrompt> {
   const plan = ports.plan();
   const model = await ports.models(call.provider, call.model);
-  const prompt = await assemble(plan, { session: ports.session, call, skills, signal });
+  const prompt = await assemble(plan, { session: ports.session, call, skills, signal }, ports.env);
   const rendered = render(prompt.assembly);
   const header = ports.headers.build({ agent: plan.agent.name, call, prompt, rendered, skills });
   return {
@@ -47,6 +50,8 @@ export async function composePrompt(
       schemas: header.tools,
       tools: new Map(prompt.assembly.tools.map(({ tool }) => [tool.name, tool])),
       skills,
+      judged: new Set(),
+      denied: new Map(),
     },
   };
 }

@@ -12,6 +12,7 @@ import { pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
 import { composePrompt, type StepContext } from './prompt.ts';
 import { beginAttempt, checkBudget, reserveRequest } from './reservation.ts';
+import { restoreTools } from './restored-tools.ts';
 import { withinStepTime } from './step-time.ts';
 
 /** Why a lane took the claim in and let no step have it. */
@@ -134,11 +135,10 @@ export async function restoreStep(
   signal: AbortSignal,
 ): Promise<StepContext> {
   const header = ports.headers.newest();
-  const plan = ports.plan();
-  const names = new Set(header.tools.names.map(({ name }) => name));
-  const [model, skills] = await withinStepTime(ports, signal, async () => [
+  const [model, skills, tools] = await withinStepTime(ports, signal, async (limited) => [
     await ports.models(header.provider, header.model),
     await ports.skills.view(),
+    await restoreTools(ports, header, limited),
   ]);
   await pass(ports, 'step.restored');
   return {
@@ -147,11 +147,9 @@ export async function restoreStep(
     call: { provider: header.provider, model: header.model, options: modelOptions.parse(header.config) },
     system: ports.blobs.getText(header.system.digest),
     schemas: storedToolSchemas.parse(JSON.parse(ports.blobs.getText(header.tools.digest))),
-    tools: new Map(
-      plan.tools
-        .filter(({ definition }) => names.has(definition.name))
-        .map(({ definition }) => [definition.name, definition]),
-    ),
+    tools,
     skills,
+    judged: new Set(),
+    denied: new Map(),
   };
 }

@@ -5,7 +5,9 @@ import {
   type Append,
   addUsage,
   assertNever,
+  type CallState,
   type Interruption,
+  isWaiting,
   NO_USAGE,
   repairStep,
   type TurnEndReason,
@@ -40,6 +42,7 @@ export async function endTurn(ports: LoopPorts, outcome: TurnOutcome): Promise<v
     accountFor(ports, append, turn, { claimed, block: notEntered?.block ?? null });
     if (failed) appendFailure(append, before, failed);
     else if (reason.kind === 'aborted' || reason.kind === 'budget') keepShown(ports, append, before);
+    for (const call of before.calls.filter(isWaiting)) withdraw(append, turn, call);
     for (const event of repairStep(before, interruptionOf(reason))) append(event);
     const spent = spendOfTurn(settleFailure(before, failed), ports.now());
     const written = describeTurn(ports, before, failed, spent);
@@ -90,6 +93,12 @@ function keepShown(ports: LoopPorts, append: Append, state: TurnState): void {
     interrupted: true,
     surface: 'append',
   });
+}
+
+/** The turn ends while a person is asked: whoever shows the question can take it away. */
+function withdraw(append: Append, turn: number, { approval }: CallState): void {
+  if (!approval) return;
+  append({ type: 'approval/resolved', turn, approval: approval.id, outcome: 'withdrawn', by: 'turn' });
 }
 
 /** A failure before the first piece of an answer is billed by nobody: what was set aside for it is free again. */

@@ -7,6 +7,7 @@ import { startTimeLimit } from '../time-limit.ts';
 import {
   assertNever,
   type CallState,
+  isWaiting,
   nextAction,
   type TurnEndReason,
   type TurnState,
@@ -16,7 +17,7 @@ import { TurnCancelled } from './driver.ts';
 import { commitAt, pass } from './points.ts';
 import type { LoopPorts } from './ports.ts';
 import type { StepContext } from './prompt.ts';
-import { TurnInterrupted, takeOver } from './recovery.ts';
+import { goOn, type Left, TurnInterrupted } from './recovery.ts';
 import { countAttempt, RequestFailed, requestAnswer } from './request.ts';
 import { checkBudget, openTurnOf } from './reservation.ts';
 import { enterStep, restoreStep, StepNotEntered } from './step.ts';
@@ -35,10 +36,18 @@ export async function startTurn(ports: LoopPorts, signal: AbortSignal): Promise<
   await runTurn(ports, signal, async () => undefined);
 }
 
-/** Takes over a turn that a restart cut off. */
-export async function resumeTurn(ports: LoopPorts, signal: AbortSignal): Promise<void> {
+/** Goes on with the open turn, however it was left. */
+export async function resumeTurn(ports: LoopPorts, signal: AbortSignal, left: Left): Promise<void> {
   await pass(ports, 'turn.resumed');
-  await runTurn(ports, signal, () => takeOver(ports));
+  await runTurn(ports, signal, () => goOn(ports, left, signal));
+}
+
+/** Whether the open turn has nothing to do until a person decides, or until that takes too long. */
+export function isParked(ports: Pick<LoopPorts, 'turn' | 'state' | 'now'>): boolean {
+  const state = ports.turn();
+  const action = state && nextAction(state);
+  if (action?.kind !== 'wait' || ports.state.read().cancel?.turn === state?.turn) return false;
+  return action.until === null || ports.now() < action.until;
 }
 
 /** `prepare` is part of the turn: where it fails (the agent is gone from the deployment), the turn ends with that. */
@@ -47,6 +56,8 @@ async function runTurn(ports: LoopPorts, signal: AbortSignal, prepare: () => Pro
   try {
     await prepare();
     const reason = await runInTime(ports, signal, (limited) => runSteps(ports, limited));
+    // It waits for a person, and stays open.
+    if (!reason) return;
     outcome = { reason, notEntered: null, failed: null };
   } catch (error) {
     outcome = toOutcome(ports, error, signal);
@@ -71,7 +82,8 @@ async function runInTime<T>(
   }
 }
 
-async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndReason> {
+/** Returns the turn's end, or null where it waits for a person. */
+async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndReason | null> {
   let context: StepContext | null = null;
   for (;;) {
     signal.throwIfAborted();
@@ -99,6 +111,10 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
         context ??= await restoreStep(ports, { turn, step }, signal);
         await settleAffordable(ports, context, action.calls, signal);
         break;
+      case 'wait':
+        if (isParked(ports)) return null;
+        await expireApprovals(ports, state);
+        break;
       case 'close-step':
         await commitAt(ports, ['step.ending', 'step.ended'], (append) =>
           append({ type: 'step/end', turn, step }),
@@ -108,6 +124,17 @@ async function runSteps(ports: LoopPorts, signal: AbortSignal): Promise<TurnEndR
         assertNever(action);
     }
   }
+}
+
+/** Nobody decided in time: that is the decision. */
+async function expireApprovals(ports: LoopPorts, { turn, calls }: TurnState): Promise<void> {
+  const due = calls.flatMap((call) => (isWaiting(call) && call.approval ? [call.approval] : []));
+  await commitAt(ports, ['approval.expiring', 'approval.expired'], (append) => {
+    for (const { id, expiresAt } of due) {
+      if (expiresAt === null || expiresAt > ports.now()) continue;
+      append({ type: 'approval/resolved', turn, approval: id, outcome: 'expired', by: 'time' });
+    }
+  });
 }
 
 /** Runs the calls that the budget of calls has room for, in their order; where some are left, it is used up. */

@@ -1,8 +1,10 @@
-import { sessionExists } from '../errors.ts';
-import { checkPersona, DEFAULT_CWD } from '../prompt/index.ts';
+import { sessionExists, unknownTool } from '../errors.ts';
+import type { AgentDefinition } from '../plugins.ts';
+import { checkPersona, DEFAULT_CWD, planPrompt } from '../prompt/index.ts';
 import { type CreateSession, type SessionView, sessionView } from '../rpc.ts';
 import { clearRows, migrate, writeIdentity } from '../storage/index.ts';
 import { describeSession } from '../wiring.ts';
+import { resolvePath } from '../workspace/index.ts';
 import { listSession } from './drive.ts';
 import { untilDecided } from './erase.ts';
 import { type Host, type Live, requireLive } from './host.ts';
@@ -15,7 +17,8 @@ export async function createSession(host: Host, input: CreateSession): Promise<S
   const { deployment } = host;
   const agent = deployment.agent(input.agent);
   if (input.model !== null) deployment.checkModel(agent, input.model);
-  const cwd = input.cwd ?? DEFAULT_CWD;
+  const cwd = resolvePath('/', input.cwd ?? DEFAULT_CWD);
+  checkTools(host, agent, input.tools);
   if (input.persona !== null) {
     const skills = await host.skills.view({ tenant: input.tenant, session: input.id });
     await checkPersona(deployment, agent, { ...input, agent: agent.name, cwd }, skills);
@@ -34,6 +37,19 @@ export async function createSession(host: Host, input: CreateSession): Promise<S
   return view;
 }
 
+/** A session narrows its agent's tools and adds none. Throws `unknown_tool`. */
+function checkTools({ deployment }: Host, agent: AgentDefinition, tools: readonly string[] | null): void {
+  if (!tools) return;
+  const plan = planPrompt(deployment, agent, null);
+  const known = plan.tools.map(({ definition }) => definition.name);
+  const unknown = tools.find((name) => !known.includes(name) && !plan.mayUse(name));
+  if (unknown !== undefined) {
+    throw unknownTool(`The agent ${agent.name} has no tool ${unknown}. It has: ${known.join(', ')}.`, {
+      known,
+    });
+  }
+}
+
 function writeSession(
   host: Host,
   input: CreateSession,
@@ -46,7 +62,8 @@ function writeSession(
   writeIdentity(host.sql, input, agent, cwd, host.now());
   const live = host.openLive();
   const view = live.parts.log.commit((append) => {
-    append({ type: 'session/created', agent, model, cwd, metadata, persona });
+    const tools = input.tools ? { tools: input.tools } : {};
+    append({ type: 'session/created', agent, model, cwd, metadata, persona, ...tools });
     const created = { ...describeSession(live.parts, false), last_seq: 1 };
     live.parts.receipts.keep(input.idempotency, created);
     return created;

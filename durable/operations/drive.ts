@@ -1,13 +1,14 @@
 /** What the object does by itself: work goes on, the tenant's directory is told, the alarm is answered. */
+import { isParked } from '../loop/index.ts';
 import { isStuck } from '../watchdog.ts';
 import type { SessionParts } from '../wiring.ts';
 import { continueErasing } from './erase.ts';
 import type { Host, Live } from './host.ts';
 import { sweepUnborn } from './unborn.ts';
 
-/** Whether the session has work that nobody needs to ask for again. */
-export function hasWork({ parts }: Live): boolean {
-  return parts.turn() !== null || parts.inbox.wakes();
+/** Whether the session has work that nobody needs to ask for again: a turn that waits for a person has none. */
+export function hasWork({ parts, ports }: Live): boolean {
+  return parts.turn() === null ? parts.inbox.wakes() : !isParked(ports);
 }
 
 /**
@@ -28,7 +29,8 @@ export function wakeIfNeeded(host: Host): void {
 /** No alarm stays behind when what it guarded is gone without a turn. */
 export function restIfIdle(host: Host): void {
   const live = currentLive(host);
-  if (live && !live.driver.isRunning() && !hasWork(live)) host.watchdog.disarm();
+  if (live && !live.driver.isRunning() && live.parts.turn() === null && !hasWork(live))
+    host.watchdog.disarm();
 }
 
 function currentLive({ presence }: Host): Live | null {

@@ -73,10 +73,11 @@ function writeChild(
 ): { live: Live; view: SessionView } {
   const { sql } = host;
   const { tenant, directory, id, idempotency } = input;
-  const { agent, cwd, persona } = point;
+  const { agent, cwd, persona, tools } = point;
   const model = input.model ?? point.model;
   const metadata = input.metadata ?? point.metadata;
-  const create: CreateSession = { tenant, directory, id, agent, model, cwd, metadata, persona, idempotency };
+  const about = { agent, model, cwd, metadata, persona, tools };
+  const create: CreateSession = { tenant, directory, id, ...about, idempotency };
   writeIdentity(sql, create, agent, cwd, host.now(), { session: input.parent, at_seq: point.at_seq });
   const { turns, headerSeq, usage, spent } = prefix;
   writeState(sql, { ...readState(sql), turns, headerSeq, usage, spent });

@@ -1,9 +1,11 @@
 export { admit } from './admit.ts';
 export { cancelTurn } from './cancel.ts';
 export { createSession } from './create.ts';
+export { decideApproval, listApprovals } from './decide.ts';
 export { discardMessages, listQueued } from './discard.ts';
 export { answerAlarm, tellUses } from './drive.ts';
 export { eraseSession } from './erase.ts';
+export { deleteFile, getFile, importFiles, listFiles, putFile } from './files.ts';
 export { forkSession, lend } from './fork.ts';
 export type { Host, Live } from './host.ts';
 export { enter } from './open.ts';

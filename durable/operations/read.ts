@@ -27,7 +27,11 @@ export async function readPrompt(host: Host, at: AtStep | null, since: AtStep | 
   const { parts, ports } = requireLive(host);
   const claimed = parts.inbox.previewTurn().map(({ message }) => message);
   const skills = await ports.skills.view();
-  const view = await describePrompt({ ...parts, call: ports.baseCall(), claimed, skills }, at, since);
+  const view = await describePrompt(
+    { ...parts, call: ports.baseCall(), claimed, skills, env: ports.env },
+    at,
+    since,
+  );
   return JSON.stringify(view);
 }
 

@@ -32,15 +32,19 @@ export interface BuiltHeader {
 
 const schemas = new WeakMap<ToolDefinition, ToolSchema>();
 
-/** A tool's schema as models get it (JSON Schema draft 7), made once for each definition. */
+/** A tool's schema as models get it (JSON Schema draft 7, or the tool's own), made once for each definition. */
 export function describeTool(tool: ToolDefinition): ToolSchema {
   const known = schemas.get(tool);
   if (known) return known;
-  const { $schema: _, ...generated } = z.toJSONSchema(tool.input, { target: 'draft-7', io: 'input' });
-  const input: ToolSchema['input'] = JSON.parse(JSON.stringify(generated));
+  const input: ToolSchema['input'] = JSON.parse(JSON.stringify(tool.jsonSchema ?? generateSchema(tool)));
   const schema = { name: tool.name, description: tool.description, input };
   schemas.set(tool, schema);
   return schema;
+}
+
+function generateSchema(tool: ToolDefinition): object {
+  const { $schema: _, ...generated } = z.toJSONSchema(tool.input, { target: 'draft-7', io: 'input' });
+  return generated;
 }
 
 /**

@@ -7,13 +7,14 @@ import type { LaneDefinition } from '../context/types.ts';
 import { LANES } from '../context/types.ts';
 import { registryDuplicate, registryInvalid, toolOrderUnknown } from '../errors.ts';
 import type { Plugin } from '../plugins.ts';
-import type { ToolDefinition } from '../tools/types.ts';
+import type { ToolDefinition, ToolGuard } from '../tools/types.ts';
 import { compareSections } from './render.ts';
 import type {
   AssembleListener,
   ContextDefinition,
   RequestListener,
   SectionDefinition,
+  ToolSource,
   VariableDefinition,
 } from './types.ts';
 
@@ -33,13 +34,16 @@ export interface Layer {
   variables: Map<string, Owned<VariableDefinition>>;
   contexts: Map<string, Owned<ContextDefinition>>;
   tools: Map<string, Owned<ToolDefinition>>;
+  toolSources: Owned<ToolSource>[];
   lanes: Owned<LaneDefinition>[];
+  guards: Owned<ToolGuard>[];
   onRequest: Listener<RequestListener>[];
   onAssemble: Listener<AssembleListener>[];
 }
 
 const VARIABLE_NAME = /^[a-z][a-z0-9_]*$/;
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const TOOL_PREFIX = /^[a-zA-Z0-9_-]{1,16}$/;
 export const UNLISTED_TOOLS = '<unlisted-tools>';
 
 /** Checks and collects one layer. Throws `registry_duplicate` and `registry_invalid`, naming both owners. */
@@ -67,6 +71,12 @@ export function createLayer(plugins: readonly Plugin[]): Layer {
       checkName('tool', tool.name, TOOL_NAME);
       register('tool', layer.tools, tool.name, { owner, definition: tool });
     }
+    for (const source of plugin.toolSources ?? []) {
+      checkName('tool prefix', source.prefix, TOOL_PREFIX);
+      const taken = layer.toolSources.find(({ definition }) => definition.prefix === source.prefix);
+      if (taken) throw duplicate('tool prefix', source.prefix, taken.owner, owner);
+      layer.toolSources.push({ owner, definition: source });
+    }
     for (const lane of plugin.lanes ?? []) {
       const taken = layer.lanes.find(
         ({ definition }) => definition.lane === lane.lane && definition.name === lane.name,
@@ -74,9 +84,11 @@ export function createLayer(plugins: readonly Plugin[]): Layer {
       if (taken) throw duplicate('lane', `${lane.lane}/${lane.name}`, taken.owner, owner);
       layer.lanes.push({ owner, definition: lane });
     }
+    for (const guard of plugin.guards ?? []) layer.guards.push({ owner, definition: guard });
     if (plugin.onRequest) layer.onRequest.push({ owner, listen: plugin.onRequest });
     if (plugin.onAssemble) layer.onAssemble.push({ owner, listen: plugin.onAssemble });
   }
+  checkPrefixes(layer);
   return layer;
 }
 
@@ -88,7 +100,9 @@ export function composeLayers(layers: readonly Layer[]): Layer {
     for (const [name, owned] of layer.variables) whole.variables.set(name, owned);
     for (const [name, owned] of layer.contexts) whole.contexts.set(name, owned);
     for (const [name, owned] of layer.tools) whole.tools.set(name, owned);
+    whole.toolSources.push(...layer.toolSources);
     whole.lanes.push(...layer.lanes);
+    whole.guards.push(...layer.guards);
     whole.onRequest.push(...layer.onRequest);
     whole.onAssemble.push(...layer.onAssemble);
   }
@@ -101,7 +115,7 @@ export function composeLayers(layers: readonly Layer[]): Layer {
  * registers, and `registry_invalid` unless there is exactly one `<unlisted-tools>` entry.
  */
 export function orderTools(names: readonly string[], toolOrder: readonly string[] | undefined): string[] {
-  const sorted = [...names].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const sorted = [...names].sort(compareNames);
   if (!toolOrder) return sorted;
   const listed = toolOrder.filter((name) => name !== UNLISTED_TOOLS);
   const repeated = listed.find((name, i) => listed.indexOf(name) !== i);
@@ -120,6 +134,11 @@ export function orderTools(names: readonly string[], toolOrder: readonly string[
   return toolOrder.flatMap((name) => (name === UNLISTED_TOOLS ? unlisted : [name]));
 }
 
+/** By code unit: the same everywhere. */
+export function compareNames(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 export function sortByOrder<T extends { name: string; order: number }>(
   entries: Iterable<Owned<T>>,
 ): Owned<T>[] {
@@ -132,7 +151,9 @@ function emptyLayer(): Layer {
     variables: new Map(),
     contexts: new Map(),
     tools: new Map(),
+    toolSources: [],
     lanes: [],
+    guards: [],
     onRequest: [],
     onAssemble: [],
   };
@@ -163,6 +184,16 @@ function checkName(what: string, name: string, grammar: RegExp): void {
       what,
       name,
     });
+  }
+}
+
+/** A tool that is registered may not stand where a source's tools will. */
+function checkPrefixes({ tools, toolSources }: Layer): void {
+  for (const { owner, definition } of toolSources) {
+    const name = [...tools.keys()].find((candidate) => candidate.startsWith(definition.prefix));
+    if (name !== undefined) {
+      throw registryInvalid(`The tool ${name} has the prefix of the tools of ${owner}.`, { name });
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** The vocabulary of prompt assembly (DESIGN section 5). Interfaces are open for declaration merging. */
 import { z } from 'zod';
 import type { SkillView } from '../skills/types.ts';
-import type { ToolDefinition } from '../tools/types.ts';
+import type { ToolContext, ToolDefinition } from '../tools/types.ts';
 import type { Failure } from '../transcript/events.ts';
 
 export interface SessionFacts {
@@ -83,6 +83,23 @@ export interface ResolvedContext {
 export interface ResolvedTool {
   owner: string;
   tool: ToolDefinition;
+}
+
+/** Tools that are known only as a step begins: those of servers that others run. */
+export interface ToolSource {
+  /** What the names of all its tools begin with; no other tool's name does. */
+  prefix: string;
+  /**
+   * Resolves soon, whatever the source's servers do: what cannot be had is left out. It sees `env`, as tools do and
+   * sections do not.
+   */
+  list: (context: ToolSourceContext) => Awaitable<ResolvedTool[]>;
+}
+
+export interface ToolSourceContext {
+  session: SessionFacts;
+  env: ToolContext['env'];
+  signal: AbortSignal;
 }
 
 /** Sections, contexts, tools and variables resolved for one step, before rendering. */

@@ -7,6 +7,7 @@ import type { AgentDefinition } from '../plugins.ts';
 import type { SkillView } from '../skills/types.ts';
 import type { Blobs } from '../storage/index.ts';
 import { startTimeLimit } from '../time-limit.ts';
+import type { ToolContext } from '../tools/types.ts';
 import type { Log, MessageId, Surface, UserMessage } from '../transcript/index.ts';
 import { assemble, type PromptPlan, planPrompt, settleCall } from './assemble.ts';
 import { createHeaderBuilder } from './header.ts';
@@ -24,6 +25,8 @@ interface ViewRequest {
   plan: PromptPlan;
   call: ModelCall;
   skills: SkillView;
+  /** Of the deployment: which tools there are may depend on it. */
+  env?: ToolContext['env'] | undefined;
   /** The messages that the step would claim. */
   claimed: readonly UserMessage[];
   lastOfKind: Surface['lastOfKind'];
@@ -35,7 +38,7 @@ async function viewNext(request: ViewRequest, signal: AbortSignal): Promise<Prom
   const { session, plan, skills, claimed, lastOfKind } = request;
   const call = await settleCall(plan, request.call, { session, signal, attempt: 1, failure: null });
   const context = { session, call, skills, signal };
-  const prompt = await assemble(plan, context);
+  const prompt = await assemble(plan, context, request.env);
   const rendered = render(prompt.assembly);
   const preStep = await runLanes(
     plan.layer.lanes,
@@ -54,6 +57,7 @@ export interface PromptSources {
   plan: () => PromptPlan;
   call: ModelCall;
   skills: SkillView;
+  env?: ToolContext['env'] | undefined;
   claimed: readonly UserMessage[];
   surface: Pick<Surface, 'lastOfKind'>;
   log: Pick<Log, 'readStep' | 'newestBefore' | 'lastSeq'>;
@@ -69,11 +73,11 @@ export async function describePrompt(
   at: AtStep | null,
   since: AtStep | null,
 ): Promise<PromptView> {
-  const { facts, plan, call, skills, claimed, surface, log, blobs } = sources;
+  const { facts, plan, call, skills, env, claimed, surface, log, blobs } = sources;
   const against = since && readHeaderOf(log, since);
   if (!at) {
     const before = against ?? findHeader(log, log.lastSeq());
-    const request = { session: facts, plan: plan(), call, skills, claimed, before };
+    const request = { session: facts, plan: plan(), call, skills, env, claimed, before };
     return withinTimeLimit((signal) => viewNext({ ...request, lastOfKind: surface.lastOfKind }, signal));
   }
   const { header } = readHeaderOf(log, at);
@@ -121,6 +125,7 @@ export interface PreviewRequest {
   /** A draft that a person would send. */
   text: string | null;
   skills: SkillView;
+  env?: ToolContext['env'];
 }
 
 /** `POST /v1/prompt/preview`: the first prompt of a session that there is not. */
@@ -140,14 +145,15 @@ function viewUnlogged(
   deployment: Deployment,
   agent: AgentDefinition,
   session: SessionFacts,
-  request: Pick<PreviewRequest, 'persona' | 'model' | 'skills'> & { claimed: readonly UserMessage[] },
+  request: Pick<PreviewRequest, 'persona' | 'model' | 'skills' | 'env'> & { claimed: readonly UserMessage[] },
 ): Promise<PromptView> {
-  const { persona, model, skills, claimed } = request;
+  const { persona, model, skills, env, claimed } = request;
   const view: ViewRequest = {
     session,
     plan: planPrompt(deployment, agent, persona),
     call: { ...parseRoute(model ?? agent.model), options: agent.options ?? {} },
     skills,
+    env,
     claimed,
     lastOfKind: () => undefined,
     before: null,

@@ -25,6 +25,7 @@ export const resourceTool = defineTool({
     path: z.string().describe("A path from the skill's list of files."),
   }),
   parallelSafe: true,
+  whole: true,
   idempotent: true,
   // By what a release allows and not by what was invoked so far: the tools of a session change with a release alone.
   available: ({ skills }) => skills.entries.some(isOpenToSomebody),

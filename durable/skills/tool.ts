@@ -18,6 +18,7 @@ export const skillTool = defineTool({
   description: DESCRIPTION,
   input: z.object({ name: z.string().describe('A name from the list, without a slash.') }),
   parallelSafe: true,
+  whole: true,
   idempotent: true,
   available: ({ skills }) => skills.entries.some((entry) => entry.modelInvocable),
   async run({ name }, { skills }) {

@@ -1,6 +1,14 @@
 export { type Blobs, createBlobs } from './blobs.ts';
 export { sha256Hex } from './digest.ts';
-export { clearRows, FATE_KEY, FATE_TYPES, isInitialised, migrate } from './schema.ts';
+export {
+  APPROVAL_KEY,
+  APPROVAL_TYPES,
+  clearRows,
+  FATE_KEY,
+  FATE_TYPES,
+  isInitialised,
+  migrate,
+} from './schema.ts';
 export {
   type Identity,
   markErasing,

@@ -14,7 +14,9 @@
  * | stream   | text of the answer that is being streamed        | until the answer is committed                |
  * | blobs    | bytes by SHA-256, in parts of at most 1 MB       | the session's                                |
  * | uses     | skills that a turn used, JSON, one row a turn    | until the tenant's directory has them        |
+ * | files, file_parts, file_totals | the workspace: see `workspace/tables.ts` | until removed                         |
  */
+import { WORKSPACE_TABLES } from '../workspace/index.ts';
 import type { SqlPort } from './sql.ts';
 
 /**
@@ -24,6 +26,10 @@ import type { SqlPort } from './sql.ts';
 export const FATE_KEY =
   "CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.message.id'), json_extract(data, '$.message')) END";
 export const FATE_TYPES = "type IN ('inbox/admitted', 'inbox/discarded')";
+
+/** The approval that an event asks for or decides; used as `FATE_KEY` is. */
+export const APPROVAL_KEY = "CASE WHEN json_valid(data) THEN json_extract(data, '$.approval') END";
+export const APPROVAL_TYPES = "type IN ('approval/requested', 'approval/resolved')";
 
 const MIGRATIONS: readonly (readonly string[])[] = [
   [
@@ -99,6 +105,11 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     'ALTER TABLE session ADD COLUMN erasing INTEGER NOT NULL DEFAULT 0',
     // What became of a message, without a search: a row more for each that is admitted or discarded, none for others.
     `CREATE INDEX message_fates ON events (${FATE_KEY}) WHERE ${FATE_TYPES}`,
+  ],
+  [
+    ...WORKSPACE_TABLES,
+    "ALTER TABLE session ADD COLUMN tools TEXT NOT NULL DEFAULT 'null'",
+    `CREATE INDEX approvals ON events (${APPROVAL_KEY}) WHERE ${APPROVAL_TYPES}`,
   ],
 ];
 

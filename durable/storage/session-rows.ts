@@ -18,6 +18,8 @@ const identityRow = z.object({
   metadata: jsonColumn(z.record(z.string(), z.string())),
   persona: z.string().nullable(),
   created_at: z.number(),
+  /** The tools that it may use of its agent's; null for all of them. */
+  tools: jsonColumn(z.array(z.string()).nullable()),
   /** The session that this one is a fork of. */
   parent: jsonColumn(z.object({ session: z.string(), at_seq: z.number().int() }).nullable()),
 });
@@ -91,8 +93,8 @@ export function writeIdentity(
   parent: Identity['parent'] = null,
 ): void {
   sql.run(
-    `INSERT INTO session (one, tenant, directory, id, agent, model, cwd, metadata, persona, created_at, parent)
-    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO session (one, tenant, directory, id, agent, model, cwd, metadata, persona, created_at, parent, tools)
+    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     input.tenant,
     input.directory,
     input.id,
@@ -103,6 +105,7 @@ export function writeIdentity(
     input.persona,
     now,
     JSON.stringify(parent),
+    JSON.stringify(input.tools),
   );
   sql.run(
     'INSERT INTO state (one, turns, open_turn_seq, header_seq, listed, usage) VALUES (1, 0, 0, 0, 0, ?)',

@@ -2,20 +2,22 @@
  * One call's way: find the tool, check the arguments, run it under its time limit, shape the result. Every failure
  * is a result with a stable code that the model reads; nothing that a tool does ends the turn.
  */
-import { invalidArguments, PerchError, unknownTool } from '../errors.ts';
-import type { SkillView } from '../skills/types.ts';
+import { PerchError } from '../errors.ts';
 import { startTimeLimit, untilAborted, type Wait } from '../time-limit.ts';
 import type { ContentBlock, ToolCallBlock } from '../transcript/index.ts';
-import type { ToolContext, ToolDefinition, ToolFacts, ToolOutput } from './types.ts';
+import { spillResult } from '../workspace/index.ts';
+import { checkCall } from './check.ts';
+import { describeFailure } from './describe-failure.ts';
+import type { CheckedCall, ToolContext, ToolDefinition, ToolEvent, ToolFacts, ToolOutput } from './types.ts';
 
 /** Enough for a slow request to another service; tools that need more say so. */
 const TOOL_TIMEOUT_MS = 60_000;
-const SHOWN_CHARS = 500;
 
 export interface ToolResult {
   content: ContentBlock[];
   error?: string;
   facts?: ToolFacts;
+  events?: readonly ToolEvent[];
 }
 
 /** Never throws. `context.signal` is the turn's; the tool gets one that its own time limit fires too. */
@@ -25,51 +27,31 @@ export async function runTool(
   context: ToolContext,
   wait: Wait,
 ): Promise<ToolResult> {
-  const limit = startTimeLimit(tools.get(call.name)?.timeoutMs ?? TOOL_TIMEOUT_MS, wait);
+  const checked = checkCall(call, tools, context.skills);
+  if ('error' in checked) return toFailed(checked.error.data.code, checked.error.data.detail);
+  return runChecked(checked, context, wait);
+}
+
+async function runChecked(call: CheckedCall, context: ToolContext, wait: Wait): Promise<ToolResult> {
+  const { tool, name } = call;
+  const limit = startTimeLimit(tool.timeoutMs ?? TOOL_TIMEOUT_MS, wait);
   const signal = AbortSignal.any([context.signal, limit.signal]);
   try {
-    const tool = tools.get(call.name);
-    if (!tool) throw describeUnknown(call.name, tools, context.skills);
-    const input = checkArguments(tool, call);
-    return toResult(await untilAborted(tool.run(input, { ...context, signal }), signal));
+    const output = await untilAborted(tool.run(call.input, { ...context, signal }), signal);
+    return shapeResult(toResult(output), context, tool.whole === true);
   } catch (error) {
-    if (context.signal.aborted) return failed('aborted', `${call.name} was stopped: the turn was cancelled.`);
+    if (context.signal.aborted) return toFailed('aborted', `${name} was stopped: the turn was cancelled.`);
     if (limit.signal.aborted)
-      return failed('tool_timeout', `${call.name} did not answer within its time limit.`);
-    if (error instanceof PerchError) return failed(error.data.code, error.data.detail);
-    return failed('tool_failed', `${call.name} failed: ${describeError(error)}`);
+      return toFailed('tool_timeout', `${name} did not answer within its time limit.`);
+    if (error instanceof PerchError) return toFailed(error.data.code, error.data.detail);
+    return shapeResult(toFailed('tool_failed', `${name} failed: ${describeFailure(error)}`), context, false);
   } finally {
     limit.end();
   }
 }
 
-function checkArguments(tool: ToolDefinition, call: ToolCallBlock): unknown {
-  if (call.malformed !== undefined) {
-    throw invalidArguments(
-      `The arguments of ${call.name} are not a JSON object: ${call.malformed.slice(0, SHOWN_CHARS)}`,
-    );
-  }
-  const parsed = tool.input.safeParse(call.input);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(
-    (issue) => `${issue.path.join('.') || 'arguments'}: ${issue.message}`,
-  );
-  throw invalidArguments(`The arguments of ${call.name} are not valid. ${issues.join('; ')}`);
-}
-
-/** A skill's name called as a tool is a common slip: the error shows the call that works. */
-function describeUnknown(
-  name: string,
-  tools: ReadonlyMap<string, ToolDefinition>,
-  skills: SkillView,
-): PerchError {
-  if (tools.has('skill') && skills.find(name)?.modelInvocable) {
-    return unknownTool(`${name} is a skill, not a tool. Load it with the tool skill: {"name": "${name}"}.`);
-  }
-  const known = [...tools.keys()].join(', ');
-  return unknownTool(
-    `There is no tool ${name}. ${known ? `There are: ${known}.` : 'There are none in this step.'}`,
-  );
+export function toFailed(code: string, text: string): ToolResult {
+  return { content: [{ type: 'text', text: `${code}: ${text}` }], error: code };
 }
 
 function toResult(output: ToolOutput): ToolResult {
@@ -77,10 +59,16 @@ function toResult(output: ToolOutput): ToolResult {
   return { content: [{ type: 'text', text: output === '' ? '(no output)' : output }] };
 }
 
-function failed(code: string, text: string): ToolResult {
-  return { content: [{ type: 'text', text: `${code}: ${text}` }], error: code };
-}
-
-function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/**
+ * Text as every provider takes it, and no more of it than a model should read at once: what is over the limit is kept
+ * whole among the session's files, and the model gets a preview with the path.
+ */
+function shapeResult(result: ToolResult, { workspace, call }: ToolContext, isWhole: boolean): ToolResult {
+  const content = result.content.map((block, i): ContentBlock => {
+    if (block.type !== 'text') return block;
+    const text = block.text.toWellFormed();
+    if (isWhole) return { ...block, text };
+    return { ...block, text: spillResult(workspace, i === 0 ? call : `${call}-${i + 1}`, text) };
+  });
+  return { ...result, content };
 }

@@ -179,6 +179,12 @@ export const requestHeader = z.object({
 });
 export type RequestHeader = z.infer<typeof requestHeader>;
 
+export const todoItem = z.strictObject({
+  text: z.string().min(1).max(500),
+  status: z.enum(['pending', 'in_progress', 'done']),
+});
+export type TodoItem = z.infer<typeof todoItem>;
+
 const inTurn = { turn: z.number().int().positive() };
 const inStep = { ...inTurn, step: z.number().int().positive() };
 
@@ -190,6 +196,8 @@ export const eventBody = z.discriminatedUnion('type', [
     cwd: z.string(),
     metadata: z.record(z.string(), z.string()),
     persona: z.string().nullable(),
+    /** The tools that the session may use of its agent's; absent for all of them. */
+    tools: z.array(z.string()).exactOptional(),
     /** The session that this one is a fork of, and the last seq that they share. */
     parent: z.object({ session: z.string(), at_seq: z.number().int().positive() }).exactOptional(),
   }),
@@ -257,6 +265,33 @@ export const eventBody = z.discriminatedUnion('type', [
     facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
     surface: surfaceOp,
   }),
+  /** A person has to decide before the call goes on; the turn waits, however long that takes. */
+  z.object({
+    type: z.literal('approval/requested'),
+    ...inStep,
+    approval: z.string(),
+    call: z.string(),
+    name: z.string(),
+    /** A call to be allowed, or a question of the model's to be answered. */
+    kind: z.enum(['approval', 'question']),
+    /** Why it is asked: the guard's reason, or the question. */
+    prompt: z.string(),
+    options: z.array(z.string()).exactOptional(),
+    /** Milliseconds since the epoch; null where it never expires. */
+    expires_at: z.number().nullable(),
+  }),
+  /** The first decision; there is no other. */
+  z.object({
+    type: z.literal('approval/resolved'),
+    ...inTurn,
+    approval: z.string(),
+    outcome: z.enum(['approved', 'denied', 'answered', 'expired', 'withdrawn']),
+    by: z.string(),
+    /** The person's reason for a denial, or the answer. */
+    text: z.string().exactOptional(),
+  }),
+  /** The whole list of what is to be done, as the model keeps it. */
+  z.object({ type: z.literal('todo/write'), ...inStep, call: z.string(), items: z.array(todoItem) }),
   z.object({ type: z.literal('step/end'), ...inStep }),
   z.object({
     type: z.literal('turn/end'),

@@ -57,6 +57,9 @@ export function namesOf(event: EventBody): string[] {
     case 'step/start':
     case 'request/attempt':
     case 'request/failed':
+    case 'approval/requested':
+    case 'approval/resolved':
+    case 'todo/write':
     case 'command/run':
     case 'command/done':
     case 'assistant/message':

@@ -7,9 +7,11 @@ export { digestRequest, EMPTY_CHAIN, extendChain } from './request-digest.ts';
 export { createStreamBuffer, type DeltaFrame, type StreamBuffer } from './stream.ts';
 export { createSurface, replaceInRanges, type Surface, type SurfaceRange, writeRanges } from './surface.ts';
 export {
+  type Approval,
   addCharge,
   type CallState,
   foldTurn,
+  isWaiting,
   type NextAction,
   NO_CHARGE,
   nextAction,

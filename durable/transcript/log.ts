@@ -4,7 +4,14 @@
  */
 import { z } from 'zod';
 import { sessionDamaged } from '../errors.ts';
-import { type Blobs, FATE_KEY, FATE_TYPES, type SqlPort } from '../storage/index.ts';
+import {
+  APPROVAL_KEY,
+  APPROVAL_TYPES,
+  type Blobs,
+  FATE_KEY,
+  FATE_TYPES,
+  type SqlPort,
+} from '../storage/index.ts';
 import { type EventBody, type EventType, eventBody, type LogEvent, type Seq } from './events.ts';
 import { replaceOnSurface, resetSurface } from './surface.ts';
 import { isReset } from './surface-fold.ts';
@@ -50,6 +57,8 @@ export interface Log {
   readStep: (turn: number, step: number) => LogEvent[];
   /** Whether a message of this id was ever taken in, where, and whether it was discarded. One look into an index. */
   fateOf: (message: string) => { admitted: Seq; isDiscarded: boolean } | null;
+  /** What became of an approval, whenever it was asked for. */
+  fateOfApproval: (approval: string) => { asked: boolean; decision: { outcome: string; by: string } | null };
   /** The newest event of a type at or before `seq`. */
   newestBefore: (type: EventType, seq: number) => LogEvent | undefined;
 }
@@ -172,6 +181,17 @@ export function createLog(sql: SqlPort, blobs: Blobs, now: () => number): Log {
       const admitted = rows.find(({ type }) => type === 'inbox/admitted');
       if (!admitted) return null;
       return { admitted: admitted.seq as Seq, isDiscarded: rows.length > 1 };
+    },
+    fateOfApproval(approval) {
+      const rows = sql.all<EventRow>(
+        `SELECT seq, at, type, data FROM events WHERE ${APPROVAL_TYPES} AND ${APPROVAL_KEY} = ? ORDER BY seq`,
+        approval,
+      );
+      const resolved = rows.map(parse).find((event) => event.type === 'approval/resolved');
+      return {
+        asked: rows.length > 0,
+        decision: resolved ? { outcome: resolved.outcome, by: resolved.by } : null,
+      };
     },
     newestBefore(type, seq) {
       const [row] = sql.all<EventRow>(

@@ -15,14 +15,14 @@ const STOPPED: Record<Interruption, string> = {
   budget: "the turn's budget was used up",
 };
 
-/** Results for all open calls. Those that `runAgain` accepts are left open: they are safe to run a second time. */
+/** Results for all open calls. Those that `keepOpen` accepts are left: they can still run, or run again. */
 export function repairCalls(
   state: TurnState,
   interruption: Interruption,
-  runAgain: (call: CallState) => boolean,
+  keepOpen: (call: CallState) => boolean,
 ): EventBody[] {
   return state.calls
-    .filter((call) => !call.settled && !(call.started && runAgain(call)))
+    .filter((call) => !call.settled && !keepOpen(call))
     .map((call) => ({
       type: 'tool/result',
       turn: state.turn,

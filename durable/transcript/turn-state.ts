@@ -20,6 +20,16 @@ export interface CallState {
   started: boolean;
   /** `tool/result` is in the log. */
   settled: boolean;
+  /** A person was asked about it. */
+  approval: Approval | null;
+}
+
+export interface Approval {
+  id: string;
+  kind: EventOf<'approval/requested'>['kind'];
+  expiresAt: number | null;
+  /** Null until somebody decided. */
+  decision: Pick<EventOf<'approval/resolved'>, 'outcome' | 'by' | 'text'> | null;
 }
 
 export interface TurnState {
@@ -49,13 +59,26 @@ export interface TurnState {
   toolCalls: number;
   /** Answers and results so far: what a takeover by another life of the object counts as progress. */
   progress: number;
-  clock: { modelMs: number; modelSince: number | null; toolsMs: number; toolsSince: number | null };
+  clock: TurnClock;
+}
+
+export interface TurnClock {
+  modelMs: number;
+  modelSince: number | null;
+  toolsMs: number;
+  toolsSince: number | null;
+  /** Waiting for people: no time that a budget counts. */
+  waitedMs: number;
+  waitedSince: number | null;
 }
 
 export type NextAction =
   | { kind: 'boundary' }
   | { kind: 'request'; step: number; attempt: number }
+  /** Up to the first call that waits for a person, in the model's order. */
   | { kind: 'calls'; step: number; calls: CallState[] }
+  /** The next call waits for a person: until then, or for ever where it is null. */
+  | { kind: 'wait'; step: number; until: number | null }
   | { kind: 'close-step'; step: number };
 
 /** The state before `turn/start`. */
@@ -78,7 +101,7 @@ export function openTurn(turn: number): TurnState {
     charged: NO_CHARGE,
     toolCalls: 0,
     progress: 0,
-    clock: { modelMs: 0, modelSince: null, toolsMs: 0, toolsSince: null },
+    clock: { modelMs: 0, modelSince: null, toolsMs: 0, toolsSince: null, waitedMs: 0, waitedSince: null },
   };
 }
 
@@ -113,6 +136,10 @@ export function foldTurn(state: TurnState, event: EventBody & { at?: number }): 
       };
     case 'tool/result':
       return foldResult(state, event, at);
+    case 'approval/requested':
+      return foldRequested(state, event, at);
+    case 'approval/resolved':
+      return foldResolved(state, event, at);
     case 'step/end':
       return { ...state, stepOpen: false };
     case 'turn/end':
@@ -122,6 +149,7 @@ export function foldTurn(state: TurnState, event: EventBody & { at?: number }): 
     case 'inbox/discarded':
     case 'user/message':
     case 'request/header':
+    case 'todo/write':
     case 'command/run':
     case 'command/done':
       return state;
@@ -173,7 +201,7 @@ function foldAnswer(state: TurnState, event: EventOf<'assistant/message'>, at: n
     ...state,
     answered: true,
     finish: event.finish,
-    calls: blocks.map((block) => ({ block, started: false, settled: false })),
+    calls: blocks.map((block) => ({ block, started: false, settled: false, approval: null })),
     usage: addUsage(state.usage, event.usage),
     failed: null,
     pending: null,
@@ -201,6 +229,40 @@ function foldResult(state: TurnState, event: EventOf<'tool/result'>, at: number)
   };
 }
 
+function foldRequested(state: TurnState, event: EventOf<'approval/requested'>, at: number): TurnState {
+  const { approval: id, kind, expires_at: expiresAt } = event;
+  return {
+    ...state,
+    calls: markCall(state.calls, event.call, { approval: { id, kind, expiresAt, decision: null } }),
+    clock: { ...state.clock, waitedSince: state.clock.waitedSince ?? at },
+  };
+}
+
+function foldResolved(state: TurnState, event: EventOf<'approval/resolved'>, at: number): TurnState {
+  const { outcome, by, text } = event;
+  const decision = { outcome, by, ...(text === undefined ? {} : { text }) };
+  const calls = state.calls.map((call) =>
+    call.approval?.id === event.approval ? { ...call, approval: { ...call.approval, decision } } : call,
+  );
+  const { clock } = state;
+  const waits = calls.some(isWaiting);
+  const since = clock.waitedSince;
+  return {
+    ...state,
+    calls,
+    progress: state.progress + 1,
+    clock:
+      waits || since === null
+        ? clock
+        : { ...clock, waitedMs: clock.waitedMs + at - since, waitedSince: null },
+  };
+}
+
+/** Whether a person has yet to decide about the call. */
+export function isWaiting({ settled, approval }: CallState): boolean {
+  return !settled && approval !== null && approval.decision === null;
+}
+
 export const NO_CHARGE: Charge = { tokens: 0, micro_usd: 0 };
 
 /** Money that is unknown in one of them is unknown in the sum. */
@@ -215,7 +277,10 @@ export function nextAction(state: TurnState): NextAction {
   if (!state.stepOpen) return { kind: 'boundary' };
   if (!state.answered) return { kind: 'request', step, attempt: state.attempts + 1 };
   const open = state.calls.filter((call) => !call.settled);
-  return open.length > 0 ? { kind: 'calls', step, calls: open } : { kind: 'close-step', step };
+  if (open.length === 0) return { kind: 'close-step', step };
+  const first = open.findIndex(isWaiting);
+  if (first === 0) return { kind: 'wait', step, until: open[0]?.approval?.expiresAt ?? null };
+  return { kind: 'calls', step, calls: first < 0 ? open : open.slice(0, first) };
 }
 
 function markCall(calls: CallState[], id: string, change: Partial<CallState>): CallState[] {

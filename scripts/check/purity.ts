@@ -20,6 +20,11 @@ export const CORE: readonly string[] = [
   'durable/audit/*.ts',
   // Requests and answers of models, without the wire.
   'durable/models/{classify,collect,content,offline-reply,recording,to-call,types}.ts',
+  // Tools: whether a call can run, what may be fetched, what is matched.
+  'durable/tools/{check,describe-failure}.ts',
+  'durable/tools/web/{address,networks,media-type,decode-text}.ts',
+  'durable/tools/mcp/{names,schema,config}.ts',
+  'durable/workspace/{paths,glob}.ts',
   // SHA-256 of a value: the one use of a crypto module.
   'durable/storage/digest.ts',
   // Streams: places in them, what a socket's client says, how far it is behind.

@@ -28,8 +28,17 @@ export function openLocalSession(db: DatabaseSync, create: CreateSession, outsid
   const parts = openSession(sql, identity, deployment, outside.now);
   if (fresh) {
     const { model, metadata, persona } = create;
+    const tools = create.tools ? { tools: create.tools } : {};
     parts.log.commit((append) =>
-      append({ type: 'session/created', agent: agent.name, model, cwd: identity.cwd, metadata, persona }),
+      append({
+        type: 'session/created',
+        agent: agent.name,
+        model,
+        cwd: identity.cwd,
+        metadata,
+        persona,
+        ...tools,
+      }),
     );
   }
   const ports = toLoopPorts(parts, outside);

@@ -60,6 +60,12 @@ function describeEvent(event: LogEvent): string | null {
       return `${type} ${event.call} ${event.name} ${JSON.stringify(event.input)}`;
     case 'tool/result':
       return `${type} ${event.call} ${event.error ?? ''} ${JSON.stringify(event.content)}`;
+    case 'approval/requested':
+      return `${type} ${event.call} ${event.kind} ${JSON.stringify([event.prompt, event.options ?? []])}`;
+    case 'approval/resolved':
+      return `${type} ${event.turn} ${event.outcome} ${JSON.stringify(event.text ?? '')}`;
+    case 'todo/write':
+      return `${type} ${event.call} ${JSON.stringify(event.items)}`;
     case 'turn/end':
       return `${type} ${event.turn} ${event.steps} ${showReason(event.reason)}`;
     case 'turn/start':

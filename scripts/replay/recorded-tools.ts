@@ -4,6 +4,7 @@
  */
 import { recordingUnbound } from '../../durable/errors.ts';
 import type { DeploymentDefinition } from '../../durable/plugins.ts';
+import type { ResolvedTool, ToolSource } from '../../durable/prompt/index.ts';
 import type { ToolContext, ToolDefinition, ToolOutput } from '../../durable/tools/types.ts';
 import type { LogEvent, LogEventOf, ToolCallBlock } from '../../durable/transcript/index.ts';
 
@@ -24,11 +25,13 @@ export interface RecordedToolsOptions {
   inputOf: (call: string) => unknown;
   /** Called for a call that the recording has as stopped in the middle: it runs until its turn is stopped. */
   onStopped: (turn: number) => void;
+  /** The tools of a source in the step that is prepared. */
+  sourced: (prefix: string) => ResolvedTool[];
 }
 
 export function createRecordedTools(
   events: readonly LogEvent[],
-  { inputOf, onStopped }: RecordedToolsOptions,
+  { inputOf, onStopped, sourced }: RecordedToolsOptions,
 ): RecordedTools {
   const answers = createAnswers(events);
   const bindTool = (tool: ToolDefinition): ToolDefinition => ({
@@ -56,6 +59,10 @@ export function createRecordedTools(
         : tool.run(input, context);
     },
   });
+  const bindSource = ({ prefix }: ToolSource): ToolSource => ({
+    prefix,
+    list: () => sourced(prefix).map(({ owner, tool }) => ({ owner, tool: bindTool(tool) })),
+  });
   return {
     isStoppedAtStart(place, block, own) {
       if (answers.peek(place)?.error !== 'aborted') return false;
@@ -64,11 +71,11 @@ export function createRecordedTools(
     },
     bind: (definition) => ({
       ...definition,
-      plugins: definition.plugins.map((plugin) =>
-        plugin.tools
-          ? { ...plugin, tools: plugin.tools.map(plugin.name === SKILLS_PLUGIN ? stopTool : bindTool) }
-          : plugin,
-      ),
+      plugins: definition.plugins.map((plugin) => ({
+        ...plugin,
+        tools: (plugin.tools ?? []).map(plugin.name === SKILLS_PLUGIN ? stopTool : bindTool),
+        toolSources: (plugin.toolSources ?? []).map(bindSource),
+      })),
     }),
   };
 }

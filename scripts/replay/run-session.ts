@@ -15,6 +15,7 @@ import { type LocalSession, openLocalSession } from '../local/local-session.ts';
 import { createSqlitePort } from '../local/sqlite-port.ts';
 import { applyInput } from './apply-input.ts';
 import type { RecordedSession } from './recorded-session.ts';
+import { createRecordedSources, type StepPlace } from './recorded-sources.ts';
 import { createRecordedTools, type RecordedTools } from './recorded-tools.ts';
 import { createReplayModels } from './replay-models.ts';
 import { type Input, planReplay } from './schedule.ts';
@@ -103,6 +104,7 @@ class Run {
     this.#tools = createRecordedTools(session.events.filter(isAhead), {
       inputOf: (call) => turn()?.calls.find(({ block }) => block.id === call)?.block.input,
       onStopped,
+      sourced: createRecordedSources(session, () => placeOf(turn())),
     });
     this.#deployment = resolveDeployment(
       options.liveTools ? options.deployment : this.#tools.bind(options.deployment),
@@ -185,7 +187,8 @@ class Run {
       newMessageId: () => `injected_${++this.#injected}` as MessageId,
       faults: { hit },
       publish: clock.touch,
-      watchdog: { arm: () => undefined, disarm: () => undefined },
+      watchdog: { arm: () => undefined, disarm: () => undefined, armAt: () => undefined },
+      env: {},
       reportTurn: () => undefined,
       reportFailure: (error) => {
         this.#notes.push(`the loop failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -271,6 +274,13 @@ function describeSession(
     cwd: created.cwd,
     metadata: created.metadata,
     persona: persona ?? created.persona,
+    tools: created.tools ?? null,
     idempotency: null,
   };
+}
+
+/** The step that is open, or the one that is being prepared. */
+function placeOf(state: TurnState | null): StepPlace {
+  if (!state) return { turn: 1, step: 1 };
+  return { turn: state.turn, step: state.stepOpen ? state.step : state.step + 1 };
 }

@@ -76,7 +76,7 @@ function checkBirth({ work, alarm, isOfAlarm }: Birth): Finding[] {
 }
 
 /** Rows that a start may read besides the open turn: the list of tables, schema, identity, state, newest seq, uses. */
-const START_ROWS = 40;
+const START_ROWS = 48;
 /** How often a start may read the open turn: to fold it, to count it, to check where it begins. */
 const TURN_READS = 3;
 

@@ -48,6 +48,7 @@ const CREATE = {
   cwd: '/workspace',
   metadata: {},
   persona: null,
+  tools: null,
   idempotency: null,
 };
 const PROMPTS = 4;
@@ -140,7 +141,8 @@ class World {
       newMessageId: () => `inj_${++this.#ids}` as MessageId,
       faults: { hit: () => this.#pass(opened.life) },
       publish: clock.touch,
-      watchdog: { arm: () => undefined, disarm: () => undefined },
+      watchdog: { arm: () => undefined, disarm: () => undefined, armAt: () => undefined },
+      env: {},
       reportTurn: () => undefined,
       reportFailure: (error) => {
         throw error;

@@ -4,6 +4,7 @@ import { runTool, type ToolContext, type ToolDefinition } from '../../durable/to
 import { createRecordedTools } from '../../scripts/replay/recorded-tools.ts';
 import { readSkills } from '../../scripts/replay/replay-skills.ts';
 import { effects, testDeployment } from '../support/deployment.ts';
+import { NO_WORKSPACE } from '../support/no-workspace.ts';
 import { loadFixture, SKILLS } from './fixtures.ts';
 
 const skills = await readSkills(SKILLS, null);
@@ -14,6 +15,7 @@ function createCaller(onStopped: (turn: number) => void = () => undefined) {
   const tools = createRecordedTools(loadFixture('tools').events, {
     inputOf: (call) => inputs.get(call),
     onStopped,
+    sourced: () => [],
   });
   const bound = tools.bind(testDeployment).plugins.flatMap((plugin): ToolDefinition[] => plugin.tools ?? []);
   const byName = new Map(bound.map((tool) => [tool.name, tool]));
@@ -28,6 +30,8 @@ function createCaller(onStopped: (turn: number) => void = () => undefined) {
       skills,
       invokedSkills: () => new Set(),
       now: () => 0,
+      workspace: NO_WORKSPACE,
+      env: {},
     };
     return runTool({ type: 'tool-call', id: call, name, input }, byName, context, waitWithTimer);
   };

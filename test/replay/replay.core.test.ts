@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { auditSession, parseExport } from '../../durable/audit/index.ts';
-import type { DeploymentDefinition, Plugin } from '../../durable/plugins.ts';
+import type { AgentDefinition, DeploymentDefinition, Plugin } from '../../durable/plugins.ts';
 import { defineTool } from '../../durable/tools/index.ts';
 import { readRecording } from '../../scripts/replay/recorded-session.ts';
 import { replaySession } from '../../scripts/replay/replay-session.ts';
@@ -28,12 +28,26 @@ function withAgent(
 }
 
 function withPlugin(plugin: Plugin): DeploymentDefinition {
-  return { ...testDeployment, plugins: [...testDeployment.plugins, plugin] };
+  return withPlugins(
+    [...testDeployment.plugins, plugin],
+    plugin.tools?.map(({ name }) => name),
+  );
 }
 
 function changePlugin(name: string, change: (plugin: Plugin) => Plugin): DeploymentDefinition {
   const plugins = testDeployment.plugins.map((plugin) => (plugin.name === name ? change(plugin) : plugin));
-  return { ...testDeployment, plugins };
+  return withPlugins(plugins);
+}
+
+/** Agents that list their tools list those that are gone no more, and the new ones too. */
+function withPlugins(plugins: Plugin[], added: string[] = []): DeploymentDefinition {
+  const known = new Set(plugins.flatMap(({ tools = [] }) => tools.map(({ name }) => name)));
+  const listTools = (agent: AgentDefinition): AgentDefinition =>
+    agent.tools === 'all'
+      ? agent
+      : { ...agent, tools: [...new Set([...agent.tools, ...added])].filter((name) => known.has(name)) };
+  const [first, ...rest] = testDeployment.agents;
+  return { ...testDeployment, plugins, agents: [listTools(first), ...rest.map(listTools)] };
 }
 
 it.each(FIXTURE_NAMES)('%s comes out the same, and no tool runs for it', async (name) => {

@@ -276,6 +276,7 @@ export function createClients(world: World, agent: string): Clients {
             cwd: null,
             metadata: {},
             persona: null,
+            tools: null,
             idempotency: claim('create', 'create'),
           }),
         (outcome) => {

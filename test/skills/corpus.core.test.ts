@@ -13,6 +13,7 @@ import { skillTool } from '../../durable/skills/tool.ts';
 import type { SkillView } from '../../durable/skills/types.ts';
 import { type Bundle, bundleSkills } from '../../scripts/skills/bundle.ts';
 import { publishLocal } from '../../scripts/skills/publish.ts';
+import { NO_WORKSPACE } from '../support/no-workspace.ts';
 import { makeContext, makeMessage } from './sample-skills.ts';
 
 const CORPUS = '../shared/corpus/skills';
@@ -100,7 +101,14 @@ describe.skipIf(!existsSync(CORPUS))('skills by others', { timeout: 60_000 }, ()
       expect(more).toEqual([]);
       const [block] = injection?.content ?? [];
       const typed = block?.type === 'text' ? block.text : '';
-      const call = { ...context, call: 'c', invokedSkills: () => new Set<string>(), now: () => 0 };
+      const call = {
+        ...context,
+        call: 'c',
+        workspace: NO_WORKSPACE,
+        env: {},
+        invokedSkills: () => new Set<string>(),
+        now: () => 0,
+      };
       expect(await skillTool.run({ name: entry.name }, call)).toMatchObject({
         content: [{ type: 'text', text: typed }],
       });
@@ -109,7 +117,14 @@ describe.skipIf(!existsSync(CORPUS))('skills by others', { timeout: 60_000 }, ()
   });
 
   it('give each of their files to the tool that reads them, whole', async () => {
-    const call = { ...makeContext(view), call: 'c', invokedSkills: () => new Set<string>(), now: () => 0 };
+    const call = {
+      ...makeContext(view),
+      call: 'c',
+      workspace: NO_WORKSPACE,
+      env: {},
+      invokedSkills: () => new Set<string>(),
+      now: () => 0,
+    };
     let read = 0;
     for (const { name: skill, resources } of view.entries) {
       for (const { path } of resources) {

@@ -9,6 +9,7 @@ import { renderSkillContent } from '../../durable/skills/render.ts';
 import { skillTool } from '../../durable/skills/tool.ts';
 import type { SkillView } from '../../durable/skills/types.ts';
 import type { MessageSource } from '../../durable/transcript/events.ts';
+import { NO_WORKSPACE } from '../support/no-workspace.ts';
 import { makeContext, makeEntry, makeMessage, makeView, type Sample } from './sample-skills.ts';
 
 function entered(outcome: LaneOutcome): Injection[] {
@@ -30,6 +31,8 @@ async function load(view: SkillView, name: string): Promise<string> {
   const context = {
     ...makeContext(view),
     call: 'call_1',
+    workspace: NO_WORKSPACE,
+    env: {},
     invokedSkills: () => new Set<string>(),
     now: () => 0,
   };
@@ -198,7 +201,8 @@ describe('the skill tool', () => {
   });
 
   it('is there only where something is model-invocable', () => {
-    const isThere = (skills: Record<string, Sample>) => skillTool.available?.({ skills: makeView(skills) });
+    const isThere = (skills: Record<string, Sample>) =>
+      skillTool.available?.({ skills: makeView(skills), env: {} });
     expect(isThere({ secret: SECRET, alpha: {} })).toBe(true);
     expect(isThere({ secret: SECRET })).toBe(false);
     expect(isThere({})).toBe(false);

@@ -1,9 +1,11 @@
 /** When the `skill_resource` tool is there, and what it asks of the log. */
 import { describe, expect, it } from 'vitest';
 import { resourceTool } from '../../durable/skills/resource-tool.ts';
+import { NO_WORKSPACE } from '../support/no-workspace.ts';
 import { makeContext, makeView, type Sample } from './sample-skills.ts';
 
-const isThere = (skills: Record<string, Sample>) => resourceTool.available?.({ skills: makeView(skills) });
+const isThere = (skills: Record<string, Sample>) =>
+  resourceTool.available?.({ skills: makeView(skills), env: {} });
 
 describe('the tool for files', () => {
   it.each([
@@ -33,7 +35,14 @@ describe('the tool for files', () => {
       asked++;
       return new Set(['beta']);
     };
-    const context = { ...makeContext(view), call: 'c', now: () => 0, invokedSkills };
+    const context = {
+      ...makeContext(view),
+      call: 'c',
+      workspace: NO_WORKSPACE,
+      env: {},
+      now: () => 0,
+      invokedSkills,
+    };
     expect(await resourceTool.run({ skill: 'alpha', path: 'a' }, context)).toBe('text');
     expect(asked).toBe(0);
     expect(await resourceTool.run({ skill: 'beta', path: 'a' }, context)).toBe('text');

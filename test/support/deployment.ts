@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { anthropic, offline, openaiCompatible, type Recording, replay } from '../../durable/models/index.ts';
 import { type AgentDefinition, defineDeployment, type Plugin } from '../../durable/plugins.ts';
+import type { ToolSource } from '../../durable/prompt/index.ts';
 import { skillsPlugin } from '../../durable/skills/index.ts';
-import { defineTool, timeTools } from '../../durable/tools/index.ts';
+import { fileTools } from '../../durable/tools/files/index.ts';
+import { defineTool, peopleTools, requireApproval, timeTools, todoTools } from '../../durable/tools/index.ts';
 
 const echo = defineTool({
   name: 'echo',
@@ -78,8 +80,44 @@ const facts: Plugin = {
   },
 };
 
+/** What most agents of the tests may use, so that their prompts stay as they are when tools are added. */
+const BASIC_TOOLS = [
+  'echo',
+  'effect',
+  'broken',
+  'slow',
+  'current_time',
+  'days_between',
+  'skill',
+  'skill_resource',
+];
+
+/** Whose tools a step gets beside those of the deployment: a test puts its source here. */
+export const late: { source: ToolSource | null } = { source: null };
+
+const lateTools: Plugin = {
+  name: 'late-tools',
+  toolSources: [{ prefix: 'mcp__', list: (context) => late.source?.list(context) ?? [] }],
+};
+
+/** Calls that a person has to allow, one that nobody may make, and a check that fails. */
+const guarded: Plugin = {
+  name: 'guarded',
+  guards: [
+    requireApproval([{ tool: 'effect', arguments: { text: /danger/ }, reason: 'It is dangerous.' }]),
+    {
+      name: 'never',
+      check({ input }) {
+        const text = JSON.stringify(input);
+        if (text.includes('break the guard')) throw new Error('the guard broke');
+        return text.includes('never this') ? { kind: 'deny', reason: 'Never this.' } : { kind: 'allow' };
+      },
+    },
+  ],
+};
+
 function agent(name: string, persona: string, more: Partial<AgentDefinition> = {}): AgentDefinition {
-  return { name, persona, model: 'stand-in/plain', tools: 'all', ...more };
+  return { name, persona, model: 'stand-in/plain', tools: BASIC_TOOLS, ...more };
 }
 
 export const testDeployment = defineDeployment({
@@ -104,6 +142,8 @@ export const testDeployment = defineDeployment({
     }),
     agent('hasty', 'You have no time.', { budgets: { turn: { wallMs: 400 } } }),
     agent('falls-back', 'You are {{model}}.'),
+    agent('careful', 'You ask before you act.', { tools: 'all', budgets: { turn: { wallMs: 60_000 } } }),
+    agent('connected', 'You have a tool of a server.', { tools: ['echo', 'mcp__lo__add*'] }),
     agent('late', 'A fact: {{late_fact}}.'),
     agent('rerouted', 'You read {{model}} of {{provider}}.'),
     agent('unknown-variable', 'You are {{nobody}}.'),
@@ -111,7 +151,7 @@ export const testDeployment = defineDeployment({
     agent('malformed', 'You are {{ team }}.'),
     agent('unbalanced', 'You are {{{team}}}.'),
   ],
-  plugins: [timeTools, facts, skillsPlugin],
+  plugins: [timeTools, facts, skillsPlugin, fileTools, todoTools(), peopleTools, guarded, lateTools],
   providers: [
     openaiCompatible({ name: 'stand-in', baseUrlVar: 'MODEL_SERVER', media: ['image/png'] }),
     anthropic({ name: 'stand-in-anthropic', baseUrlVar: 'MODEL_SERVER', key: 'STAND_IN_KEY' }),

@@ -1,11 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
+import { startToolServer } from './mcp-server.ts';
 import { startModelServer } from './model-server.ts';
+import { startWebServer } from './web-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The address of this run's stand-in model server. */
     modelServer: string;
+    /** The address of this run's web server on loopback. */
+    webServer: string;
+    /** The address of this run's server of tools. */
+    toolServer: string;
     /** Streams recorded from real providers, payloads by recording; empty where the recordings are not at hand. */
     recordings: Record<string, string[]>;
   }
@@ -18,8 +24,14 @@ const ENDING = '.chunks.txt';
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startModelServer();
   project.provide('modelServer', server.url);
+  const web = await startWebServer();
+  project.provide('webServer', web.url);
+  const tools = await startToolServer();
+  project.provide('toolServer', tools.url);
   project.provide('recordings', readRecordings());
-  return server.close;
+  return async () => {
+    await Promise.all([server.close(), web.close(), tools.close()]);
+  };
 }
 
 function readRecordings(): Record<string, string[]> {

@@ -1,7 +1,9 @@
 import type { Deployment } from '../../durable/composition.ts';
 import type { Route } from '../http/index.ts';
+import { approvalRoutes } from './approvals.ts';
 import { commandRoutes } from './commands.ts';
 import { eventRoutes } from './events.ts';
+import { fileRoutes } from './files.ts';
 import { forkRoutes } from './fork.ts';
 import { healthRoutes } from './health.ts';
 import { inboxRoutes } from './inbox.ts';
@@ -20,6 +22,8 @@ export function listRoutes(deployment: Deployment): Route[] {
     ...forkRoutes(deployment),
     ...messageRoutes(),
     ...inboxRoutes(),
+    ...approvalRoutes(),
+    ...fileRoutes(),
     ...eventRoutes(),
     ...promptRoutes(deployment),
     ...skillRoutes(),

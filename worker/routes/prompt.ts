@@ -94,6 +94,7 @@ async function preview(c: AppContext, deployment: Deployment): Promise<Response>
     cwd: value.cwd ?? null,
     persona: value.persona ?? null,
     text: value.text ?? null,
+    env: Object.fromEntries(Object.entries(c.env)),
     skills,
   });
   return c.json(view);

@@ -32,6 +32,11 @@ const createBody = z.strictObject({
   cwd: z.string().min(1).max(1024).optional(),
   metadata: metadata.default({}),
   model: modelRoute.optional().describe("`provider/model`; the agent's own where absent"),
+  tools: z
+    .array(z.string().min(1).max(64))
+    .max(256)
+    .optional()
+    .describe("Of the agent's tools, those that the session may use; all where absent"),
   persona: z.string().max(32_768).optional().describe("Takes the place of the agent's persona; a template"),
 });
 
@@ -120,6 +125,7 @@ async function createSession(c: AppContext, deployment: Deployment): Promise<Res
     cwd: value.cwd ?? null,
     metadata: value.metadata,
     persona: value.persona ?? null,
+    tools: value.tools ?? null,
     idempotency,
   };
   const created = await readOutcome(sessionObject(c, id).create(input));

@@ -21,6 +21,7 @@ import {
 import { foldTurn, type MessageId, openTurn, type TurnState } from '../../../durable/transcript/index.ts';
 import { createWatchdog } from '../../../durable/watchdog.ts';
 import { openSession, type SessionParts, toLoopPorts } from '../../../durable/wiring.ts';
+import { createWorkspace } from '../../../durable/workspace/index.ts';
 import type { Rooms } from '../perch-client.ts';
 import { createMemoryRooms, FORGETFUL_SQL } from './memory-rooms.ts';
 
@@ -29,7 +30,11 @@ interface LoopEnv extends Record<string, unknown> {
 }
 
 const SKILLS_FRESH_MS = 30_000;
-const NO_WATCHDOG: LoopPorts['watchdog'] = { arm: () => undefined, disarm: () => undefined };
+const NO_WATCHDOG: LoopPorts['watchdog'] = {
+  arm: () => undefined,
+  disarm: () => undefined,
+  armAt: () => undefined,
+};
 
 export function defineLoopObject(deployment: Deployment) {
   return class LoopObject extends DurableObject<LoopEnv> {
@@ -76,6 +81,7 @@ export function defineLoopObject(deployment: Deployment) {
       const identity: Identity = {
         ...{ id, tenant, directory, metadata, persona, agent: agent.name, model, cwd },
         created_at: Date.now(),
+        tools: null,
         parent: null,
       };
       const rooms = createMemoryRooms(Date.now);
@@ -86,6 +92,7 @@ export function defineLoopObject(deployment: Deployment) {
         facts: { id, agent: agent.name, cwd, metadata },
         receipts: createReceipts(FORGETFUL_SQL, Date.now),
         plan: () => plan,
+        workspace: createWorkspace(FORGETFUL_SQL, cwd, Date.now),
         uses: createSkillUses(FORGETFUL_SQL, rooms.log, rooms.state.read),
         readSkills: (source) => ({ view: () => source.view({ tenant, session: id }) }),
         turn: followTurn(rooms.log),
@@ -100,6 +107,7 @@ export function defineLoopObject(deployment: Deployment) {
         deployment,
         models: createModelResolver(deployment.providers, this.env),
         skills: skillSourceFor({ kv: this.env.SKILLS, freshMs: SKILLS_FRESH_MS, now: Date.now }),
+        env: this.env,
         now: Date.now,
         wait: waitWithTimer,
         random: Math.random,
@@ -119,7 +127,7 @@ export function defineLoopObject(deployment: Deployment) {
 function toCreation(model: string): CreateSession {
   return {
     ...{ tenant: 'bench', directory: 'bench', id: 'loop', metadata: {} },
-    ...{ agent: null, model, cwd: null, persona: null, idempotency: null },
+    ...{ agent: null, model, cwd: null, persona: null, tools: null, idempotency: null },
   };
 }
 

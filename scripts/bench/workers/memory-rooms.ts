@@ -91,6 +91,7 @@ function createMemoryLog(now: () => number): Log {
     page: unread,
     readStep: unread,
     fateOf: unread,
+    fateOfApproval: unread,
     newestBefore: unread,
   };
 }
