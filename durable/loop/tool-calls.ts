@@ -6,6 +6,7 @@
 import { sha256Hex } from '../storage/digest.ts';
 import {
   checkCall,
+  judgeAlone,
   judgeCall,
   runTool,
   type ToolContext,
@@ -66,12 +67,17 @@ async function judgeCalls(
     ({ block, started, approval }) => !started && !approval && !context.judged.has(block.id),
   );
   const questions: EventBody[] = [];
+  const guards = ports.guards();
   for (const { block } of fresh) {
     const checked = checkCall(block, context.tools, context.skills);
     if ('error' in checked) continue; // its result says so
-    const verdict = await withinStepTime(ports, signal, (limited) =>
-      judgeCall(checked, ports.guards(), toToolContext(ports, context, block.id, limited)),
-    );
+    // A time limit costs more than most calls: without guards there is nothing to wait for.
+    const verdict =
+      guards.length === 0
+        ? judgeAlone(checked)
+        : await withinStepTime(ports, signal, (limited) =>
+            judgeCall(checked, guards, toToolContext(ports, context, block.id, limited)),
+          );
     context.judged.add(block.id);
     if (verdict.kind === 'deny') context.denied.set(block.id, toFailed('denied', verdict.reason));
     if (verdict.kind === 'ask') {

@@ -1,5 +1,5 @@
 export { checkCall } from './check.ts';
-export { judgeCall } from './judge.ts';
+export { judgeAlone, judgeCall } from './judge.ts';
 export { type ApprovalRule, peopleTools, requireApproval } from './people/index.ts';
 export { runTool, type ToolResult, toFailed } from './run.ts';
 export { shellTools } from './shell/index.ts';

@@ -23,7 +23,14 @@ export async function judgeCall(
     if (verdict.kind === 'ask') asked ??= verdict.reason;
   }
   if (asked !== null) return { kind: 'ask', about: 'approval', question: { text: asked } };
-  const question = call.tool.question?.(call.input);
+  return judgeAlone(call);
+}
+
+/** What the tool itself wants: the whole judgement where the deployment has no guards. */
+export function judgeAlone({ tool, input }: CheckedCall): Judgement {
+  const reason = tool.approval?.(input) ?? null;
+  if (reason !== null) return { kind: 'ask', about: 'approval', question: { text: reason } };
+  const question = tool.question?.(input);
   return question ? { kind: 'ask', about: 'question', question } : { kind: 'allow' };
 }
 
