@@ -45,7 +45,7 @@ export const GUARDS: readonly Guard[] = [
   guard(
     'no alarm is left when the session is idle',
     ['prompts'],
-    [{ file: 'durable/loop/driver.ts', from: '      ports.watchdog.disarm();\n', to: '' }],
+    [{ file: 'durable/loop/driver.ts', from: '    else ports.watchdog.disarm();\n', to: '' }],
   ),
   guard(
     'an attempt is counted before the model is asked again after a restart',
@@ -76,20 +76,32 @@ export const GUARDS: readonly Guard[] = [
     [
       {
         file: 'durable/loop/recovery.ts',
-        from: 'definition.name === name && definition.idempotent === true',
-        to: 'definition.name === name',
+        from: 'tools?.get(name)?.idempotent === true',
+        to: 'tools?.has(name) === true',
       },
     ],
   ),
   guard(
     'a takeover settles the calls that nobody runs',
     ['tools', 'many-steps'],
-    [{ file: 'durable/loop/recovery.ts', from: '  await recoverCalls(ports);\n', to: '' }],
+    [
+      {
+        file: 'durable/loop/recovery.ts',
+        from: "  if (left !== 'parked') await recoverCalls(ports, signal);\n",
+        to: '',
+      },
+    ],
   ),
   guard(
     'a takeover is counted, and a turn that kills its object ends',
     [],
-    [{ file: 'durable/loop/recovery.ts', from: 'inRow > MOST_IN_ROW ||', to: 'inRow < 0 ||' }],
+    [
+      {
+        file: 'durable/loop/recovery.ts',
+        from: 'if (inRow <= MOST_IN_ROW && total <= MOST_IN_ALL) return null;',
+        to: 'if (total > 0) return null;',
+      },
+    ],
     ['test/faults/limits.test.ts'],
   ),
   guard(
@@ -143,7 +155,7 @@ export const GUARDS: readonly Guard[] = [
     [
       {
         file: 'durable/loop/recovery.ts',
-        from: '  if (cancel?.turn === turn) throw new TurnCancelled(cancel.by);\n',
+        from: '  if (cancel?.turn === openTurnOf(ports).turn) throw new TurnCancelled(cancel.by);\n',
         to: '',
       },
     ],
