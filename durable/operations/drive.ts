@@ -1,5 +1,6 @@
 /** What the object does by itself: work goes on, the tenant's directory is told, the alarm is answered. */
 import { isParked } from '../loop/index.ts';
+import { nextAction } from '../transcript/index.ts';
 import { isStuck } from '../watchdog.ts';
 import type { SessionParts } from '../wiring.ts';
 import { continueErasing } from './erase.ts';
@@ -17,13 +18,27 @@ export function hasWork({ parts, ports }: Live): boolean {
  */
 export function wakeIfNeeded(host: Host): void {
   const live = currentLive(host);
-  if (!live || live.driver.isRunning() || !hasWork(live)) return;
+  if (!live || live.driver.isRunning()) return;
+  if (!hasWork(live)) {
+    guardParked(host, live);
+    return;
+  }
   const driven = live.driver.wake().then(() => {
     if (currentLive(host) !== live || live.driver.isRunning()) return;
     if (hasWork(live)) host.watchdog.retryLater();
     else host.watchdog.succeeded();
   });
   host.background(driven);
+}
+
+/**
+ * A turn that waits for a person keeps one alarm, the end of the time to decide: also after a crash before it was set, and
+ * after a message that came meanwhile brought an earlier one.
+ */
+function guardParked({ watchdog }: Host, { parts }: Live): void {
+  const state = parts.turn();
+  const action = state && nextAction(state);
+  if (action?.kind === 'wait' && action.until !== null) watchdog.armAt(action.until);
 }
 
 /** No alarm stays behind when what it guarded is gone without a turn. */

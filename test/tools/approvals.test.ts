@@ -93,10 +93,16 @@ it('waits without an alarm that spins, through evictions and crashes, and runs t
   const { session } = await open(perch, [
     { tool_calls: [call('a', 'effect', { text: `danger ${mark}` }), call('b', 'echo', { text: 'after' })] },
     { text: 'done' },
+    { text: 'and that' },
   ]);
   await perch.post(session, { text: 'go' });
   const [first] = await untilAsked(perch, session);
   // The one alarm is the end of the time to decide: days away.
+  await expect
+    .poll(async () => ((await alarmOf(perch, session)) ?? 0) - Date.now())
+    .toBeGreaterThan(24 * 3_600_000);
+  // A message that comes meanwhile waits, and brings no earlier alarm that would take the place of this one.
+  await perch.post(session, { text: 'and then', delivery: 'followup' });
   await expect
     .poll(async () => ((await alarmOf(perch, session)) ?? 0) - Date.now())
     .toBeGreaterThan(24 * 3_600_000);
@@ -108,7 +114,7 @@ it('waits without an alarm that spins, through evictions and crashes, and runs t
   await decide(perch, session, first?.approval ?? '', { decision: 'approve' });
   await expect
     .poll(() => perch.events(session, 'turn/end'))
-    .toMatchObject([{ reason: { kind: 'completed' } }]);
+    .toMatchObject([{ reason: { kind: 'completed' } }, { reason: { kind: 'completed' } }]);
   expect(effects.filter((text) => text.includes(mark))).toHaveLength(1);
   expect((await perch.events(session, 'tool/result')).map(({ error }) => error)).toEqual([
     undefined,
